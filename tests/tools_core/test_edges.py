@@ -5,30 +5,21 @@ import dataclasses
 import datetime as dt
 import decimal
 import functools
-import gc
 import json
 import signal
 import sys
 import threading
 import time
-import uuid
-import weakref
-from typing import Annotated, Any
+from typing import Any
 
-import annotated_types
-import pydantic
 import pytest
 
 from tools_core import (
     Context,
     DefinitionError,
     Halt,
-    Image,
-    InvalidArguments,
     Parameter,
     Result,
-    Tool,
-    ToolCall,
     ToolError,
     Toolset,
     tool,
@@ -64,25 +55,6 @@ def test_restrictions_of_a_toolsets_method_hold_for_the_one_that_overrides_it():
         5,
         False,
     )
-
-
-def test_annotations_of_an_abstract_base_are_inherited():
-    class Base(Tool, abstract=True):
-        destructive = True
-
-    class Child(Base):
-        """Child."""
-
-        def execute(self) -> None: ...
-
-    assert Child().annotations == {"destructive": True} and Child.destructive is True
-
-
-def test_a_result_of_a_subclass_is_a_result():
-    class Mine(Result):
-        pass
-
-    assert tool(lambda: Mine.error("no", type="denied"), name="refuse").call().error_type == "denied"
 
 
 @pytest.mark.parametrize("name", ["close", "tools", "tool", "aclose"])
@@ -143,47 +115,6 @@ def test_resources_of_an_asynchronous_setup_serve_every_synchronous_call():
     assert sorted(results) == list(range(7))
 
 
-def test_a_synchronous_method_beside_an_asynchronous_setup_leaves_the_loop_free():
-    class Mixed(Toolset):
-        async def setup(self) -> None: ...
-
-        def where(self) -> str:
-            """Tell the thread."""
-            return threading.current_thread().name
-
-        async def count(self):
-            """Count."""
-            yield 1
-            yield 2
-
-    async def main():
-        mixed = Mixed()
-        names = (await mixed.tool("where").acall()).output, threading.current_thread().name
-        counted = await mixed.tool("count").acall()
-        await mixed.aclose()
-        return names, counted.output
-
-    (worker, loop), counted = asyncio.run(main())
-    assert worker != loop
-    assert counted == [1, 2]
-
-
-def test_a_closed_toolset_can_be_collected():
-    class Held(Toolset):
-        def setup(self) -> None: ...
-
-        def use(self) -> str:
-            """Use."""
-            return "x"
-
-    with Held() as held:
-        held.tool("use").call()
-        seen = weakref.ref(held)
-    del held
-    gc.collect()
-    assert seen() is None
-
-
 class Careless(ToolError):
     def __init__(self, code):  # does not call its parent's
         self.code = code
@@ -199,23 +130,14 @@ class Mute:
         raise ValueError("no text")
 
 
-class Gone:
-    """Like a proxy whose object is gone."""
-
-    @property
-    def __class__(self):
-        raise RuntimeError("out of context")
-
-
 @pytest.mark.parametrize(
     ("body", "error_type"),
     [
         (lambda: _raise(Careless(5)), "execution_error"),
         (lambda: _raise(CarelessHalt(5)), None),
         (lambda: _raise(ToolError(Mute())), "execution_error"),
-        (lambda: Gone(), "execution_error"),  # noqa: PLW0108  (a class is not a tool)
     ],
-    ids=["careless error", "careless halt", "mute error", "proxy"],
+    ids=["careless error", "careless halt", "mute error"],
 )
 def test_odd_errors_and_values_become_results(body, error_type):
     assert tool(body, name="odd").call().error_type == error_type
@@ -240,33 +162,8 @@ def test_a_halt_or_a_lone_failure_in_a_task_group_counts_as_itself():
     assert group.call(how="error").error_type == "not_found"
 
 
-def test_a_tool_that_cancels_its_own_task_fails_without_cancelling_its_caller():
-    @tool
-    async def cancel() -> None:
-        """Cancel."""
-        task = asyncio.create_task(asyncio.sleep(60))
-        task.cancel()
-        await task
-
-    assert not cancel.call().ok
-    assert asyncio.run(cancel.acall()).error_type == "cancelled"
-
-
-def test_invalid_settings_of_an_instance_are_refused():
-    class Late(Tool):
-        """Late."""
-
-        def __init__(self) -> None:
-            self.timeout = 0
-
-        def execute(self) -> None: ...
-
-    with pytest.raises(DefinitionError, match="timeout must be seconds above 0"):
-        Late()
-
-
-@pytest.mark.parametrize("timeout", [float("inf"), 1e10])
-def test_a_limit_without_an_end_is_refused(timeout):
+@pytest.mark.parametrize("timeout", [0, 1e10])
+def test_a_timeout_of_zero_or_without_an_end_is_refused(timeout):
     with pytest.raises(DefinitionError, match="timeout"):
         tool(lambda: 1, name="one", timeout=timeout)
     with pytest.raises(ValueError, match="timeout"):
@@ -302,24 +199,6 @@ def test_bound_arguments_of_a_partial_are_hidden_and_fixed():
     assert not subject.call(url="x", api_key="mine").ok
 
 
-def test_nested_blocks_survive_a_round_trip_and_similar_dicts_stay_dicts():
-    png = Image(b"\x89PNG\r\n\x1a\n123")
-    for output in ({"chart": png}, [{"a": [png]}], b"x", [b"x", "y"], {"type": "file", "data": "aGk="}, {"type": []}):
-        result = Result.ok(output)
-        again = Result.from_dict(json.loads(result.to_json()))
-        assert again == result and again.content == result.content
-    assert Result.from_dict(Result.ok({"type": "file", "data": "aGk="}).to_dict()).output == {
-        "type": "file",
-        "data": "aGk=",
-    }
-
-
-@pytest.mark.parametrize("value", [[], 5, None, {"ok": 1}, {"ok": True, "metadata": [1]}])
-def test_from_dict_refuses_any_other_form(value):
-    with pytest.raises(ValueError, match="a result has ok"):
-        Result.from_dict(value)
-
-
 def test_results_may_contain_very_long_integers():
     result = Result.ok({"n": 10**5000})
     assert str(result) == result.content and result == Result.from_dict(json.loads(result.to_json()))
@@ -337,49 +216,6 @@ def test_a_decimal_is_read_exactly_or_not_at_all(text):
     assert not pay.call('{"amount": 12345678901234567.89}').ok
     assert pay.call(amount="12345678901234567.89").output == "12345678901234567.89"
     assert pay.call('{"amount": 0.1}').output == "0.1"
-
-
-def test_a_strict_model_takes_json():
-    class Trip(pydantic.BaseModel, strict=True):
-        when: dt.date
-        days: tuple[int, int]
-
-    def plan(trip: Trip) -> str:
-        """Plan."""
-        return f"{trip.when:%d.%m.} {trip.days}"
-
-    assert tool(plan).call(trip={"when": "2026-01-02", "days": [1, 2]}).output == "02.01. (1, 2)"
-
-
-def test_metadata_that_changes_the_text_in_pydantic_alone_is_refused():
-    def take(x: Annotated[str, pydantic.StringConstraints(strip_whitespace=True)]) -> str:
-        return x
-
-    with pytest.raises(DefinitionError, match="pydantic"):
-        tool(take)
-
-
-def test_a_float_arrives_as_a_float_with_and_without_repairs():
-    def show(x: Annotated[float, annotated_types.Ge(0)]) -> str:
-        """Show."""
-        return repr(x)
-
-    assert tool(show).call(x=1).output == tool(show, repair=False).call(x=1).output == "1.0"
-    assert "repaired" not in tool(show, repair=False).call(x=1).metadata
-
-
-def test_parameters_of_a_schema_with_boolean_parts_can_be_read():
-    subject = tool(lambda **a: a, name="x", input_schema={"type": "object", "properties": {"x": True}})
-    assert list(subject.parameters) == ["x"]
-
-
-def test_tools_accept_subclasses_of_a_call_and_refuse_calls_without_a_name():
-    class Mine(ToolCall):
-        pass
-
-    assert tool(lambda: 1, name="one").call(Mine("1", "one", "{}")).output == 1
-    with pytest.raises(TypeError, match="name"):
-        ToolCall("1", None)  # type: ignore[arg-type]
 
 
 def test_synchronous_calls_leave_this_threads_event_loop_alone():
@@ -475,32 +311,6 @@ def test_problems_of_schema_and_of_conversions_are_reported_together():
     ]
 
 
-@dataclasses.dataclass
-class Stay:
-    """Nights in one place."""
-
-    arrival: dt.date
-    nights: int
-    guests: set[uuid.UUID]
-    next: "Stay | None" = None
-
-
-def test_problems_of_both_kinds_inside_nested_dataclasses_are_reported_together():
-    @tool
-    def travel(stays: list[Stay], budget: decimal.Decimal) -> None:
-        """Travel."""
-
-    last = {"arrival": "never", "nights": None, "guests": ["x"], "extra": 1}
-    first = {"arrival": "soon", "nights": "two", "guests": [7, "y"], "next": last}
-    error = travel.call(stays=[first, 5], budget="much").exception
-    assert isinstance(error, InvalidArguments)
-    assert {problem.path for problem in error.problems} == {
-        *("stays[0].arrival", "stays[0].nights", "stays[0].guests[0]", "stays[0].guests[1]", "stays[1]", "budget"),
-        *("stays[0].next", "stays[0].next.arrival", "stays[0].next.nights", "stays[0].next.guests[0]"),
-    }
-    assert len(error.problems) == 10
-
-
 class Opaque:
     """Has no form in JSON."""
 
@@ -519,29 +329,21 @@ circle.content = [circle, circle]
 @pytest.mark.parametrize(
     ("value", "where"),
     [
-        (Opaque(), "Opaque is"),
+        (Opaque(), "test_edges.Opaque is"),
         ([1, Opaque()], "at [1] "),
         ({"a": {"b": (Opaque(),)}}, "at a.b[0] "),
         (Holder([Holder(Opaque())]), "at content[0].content "),
         ({"a": {Opaque()}}, "at a "),
         (Result.ok([Opaque()]), "at [0] "),
+        (lambda: 1, "function is"),
     ],
-    ids=["alone", "list", "deep", "dataclass", "set", "result"],
+    ids=["alone", "list", "deep", "dataclass", "set", "result", "function"],
 )
 def test_values_that_are_not_json_become_errors_with_type_and_path(value, where):
     result = tool(lambda: value, name="give", description="Give.").call()
     assert result.error_type == "execution_error"
-    assert result.error is not None
-    assert "Opaque" in result.error
     assert where in result.error
     assert tool(lambda: circle, name="give", description="Give.").call().ok
-
-
-def test_functions_are_not_json():
-    result = tool(lambda: [len, test_functions_are_not_json], name="give", description="Give.").call()
-    assert "builtin_function_or_method at [0]" in str(result)
-    result = tool(lambda: test_functions_are_not_json, name="give", description="Give.").call()
-    assert "function is not JSON serializable" in str(result)
 
 
 def test_a_result_may_have_any_output_if_its_content_is_given():

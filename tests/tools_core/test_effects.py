@@ -55,12 +55,6 @@ def test_effects_are_plain_json_and_travel():
     assert pickle.loads(pickle.dumps(effects)) == copy.deepcopy(effects) == effects != Effects({}, paths=None)
 
 
-@pytest.mark.parametrize("name", ["annotations", "paths", "commands", "settings", "missing"])
-def test_effects_cannot_be_reassigned(name):
-    with pytest.raises(AttributeError):
-        setattr(Effects({}), name, ())
-
-
 def test_effects_copy_their_arguments():
     settings, words = {"a": [1]}, ["ls"]
     effects = Effects({}, settings=settings, commands=[words])

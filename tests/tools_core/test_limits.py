@@ -127,7 +127,6 @@ def test_a_coroutine_that_passes_its_limit_is_cancelled():
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
         assert result.error_type == "timeout_error" and "abandoned" not in result.metadata
         assert result.error == "Timed out after 0.05 s (limit set by the tool)."
-        assert "abandoned" not in result.metadata
     assert ended == ["cancelled", "cancelled"]
 
 
@@ -211,23 +210,6 @@ def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
 
     asyncio.run(main())
     assert seen.wait(30)
-
-
-def test_cancelling_a_coroutine_tool_passes_through():
-    @tool
-    async def work(context: Context) -> None:
-        """Work."""
-        await asyncio.Event().wait()
-
-    async def main():
-        context = Context()
-        task = asyncio.create_task(work.acall(context=context))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, concurrent.futures.CancelledError])

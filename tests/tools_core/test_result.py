@@ -5,7 +5,6 @@ import datetime as dt
 import decimal
 import enum
 import json
-import pickle
 import subprocess
 import sys
 import uuid
@@ -53,10 +52,6 @@ def test_error_carries_message_and_type_and_no_output():
     assert result.ok is False and not bool(result)
     assert (result.output, result.error, result.error_type) == (None, "no such city", "not_found")
     assert result.content == str(result) == "no such city"
-
-
-def test_an_error_without_a_type_is_an_execution_error():
-    assert Result.error("boom").error_type == "execution_error"
 
 
 class Kind(enum.Enum):
@@ -136,11 +131,6 @@ def test_a_halt_is_ok_and_says_so_in_its_metadata():
 def test_a_halt_may_have_content_for_the_model(data):
     result = Result.halt(data, content="bye")
     assert result.halted and result.content == "bye"
-
-
-def test_a_halt_with_a_failure_stays_a_failure_and_halts():
-    result = Result.halt(Result.error("card refused", type="denied"))
-    assert not result.ok and result.halted and result.error_type == "denied"
 
 
 @pytest.mark.parametrize(
@@ -225,30 +215,29 @@ def test_bytes_are_never_dumped_as_text():
     assert result.to_dict()["output"]["blob"]["data"] == "AHNlY3JldA=="
 
 
-def test_a_circular_reference_becomes_a_placeholder():
-    loop = {"name": "loop"}
-    loop["self"] = [loop]
-    assert Result.ok(loop).to_dict()["output"] == {"name": "loop", "self": ["(circular reference)"]}
+class Broken:
+    def __str__(self):
+        raise RuntimeError("no text")
 
 
-def test_a_repeated_value_is_not_a_circular_reference():
-    part = [1]
-    assert Result.ok([part, part]).to_dict()["output"] == [[1], [1]]
+loop, deep = {"name": "loop"}, []
+loop["self"] = [loop]
+for _ in range(100_000):
+    deep = [deep]
 
 
-def test_very_deep_output_is_cut_and_does_not_raise():
-    deep = []
-    for _ in range(100_000):
-        deep = [deep]
-    assert "nested deeper" in Result.ok(deep).to_json()
-
-
-def test_a_value_with_failing_methods_becomes_a_placeholder():
-    class Broken:
-        def __str__(self):
-            raise RuntimeError("no text")
-
-    assert Result.ok([Broken()]).to_dict()["output"] == ["(Broken that cannot be shown: RuntimeError)"]
+@pytest.mark.parametrize(
+    ("value", "placeholder"),
+    [
+        (loop, '["(circular reference)"]'),
+        (deep, "(nested deeper than 200)"),
+        ([Broken()], "(Broken that cannot be shown: RuntimeError)"),
+        ([loop["name"], loop["name"], [1]], '["loop","loop",[1]]'),
+    ],
+    ids=["circular", "deep", "broken", "repeated"],
+)
+def test_values_without_a_json_form_become_placeholders(value, placeholder):
+    assert placeholder in Result.ok(value).to_json()
 
 
 def test_lone_surrogates_leave_as_escapes_that_utf_8_can_carry():
@@ -264,12 +253,22 @@ def test_images_reach_the_model_as_blocks_beside_text():
     assert Result.ok(image).content == (image,)
 
 
-@pytest.mark.parametrize("block", [Image(PNG), Audio(b"x", "audio/wav"), File(b"%PDF-1.7", name="a.pdf")])
-def test_blocks_survive_a_round_trip(block):
-    result = Result.ok(["caption", block])
+@pytest.mark.parametrize(
+    "output",
+    [
+        ["caption", Image(PNG)],
+        Audio(b"x", "audio/wav"),
+        {"chart": [File(b"%PDF-1.7", name="a.pdf")]},
+        [b"x", "y"],
+        {"type": "file", "data": "aGk="},
+    ],
+    ids=range(5),
+)
+def test_blocks_at_any_depth_and_similar_dicts_survive_a_round_trip(output):
+    result = Result.ok(output)
     again = Result.from_dict(json.loads(result.to_json()))
-    assert again == result
-    assert again.content == ("caption", block)
+    assert again == result and again.content == result.content
+    assert type(again.output) is type(output) or isinstance(output, bytes)
 
 
 def test_a_block_of_the_wrong_family_is_refused():
@@ -311,14 +310,6 @@ def test_from_dict_is_the_exact_inverse_of_to_dict(output, metadata):
         assert Result.from_dict(stored).to_dict() == result.to_dict() == stored
 
 
-@given(st.text(), st.text(min_size=1))
-def test_errors_round_trip_too(message, type):
-    result = Result.error(message, type=type, exception=ValueError("kept here"))
-    again = Result.from_dict(json.loads(result.to_json()))
-    assert again == result
-    assert again.exception is None
-
-
 def test_from_dict_refuses_other_data():
     with pytest.raises(ValueError, match="a result has ok"):
         Result.from_dict({"output": 1})
@@ -352,8 +343,3 @@ def test_the_repr_of_a_result_shows_its_outcome():
     assert repr(Result.ok("x")) == "<Result ok='x'>"
     assert repr(Result.error("x", type="denied")) == "<Result error='x', type='denied'>"
     assert "halted" in repr(Result.halt())
-
-
-def test_results_cross_process_boundaries():
-    result = Result.ok({"a": [1]}, metadata={"m": 1})
-    assert pickle.loads(pickle.dumps(result)) == result
