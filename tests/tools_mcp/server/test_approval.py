@@ -36,7 +36,7 @@ def save(calls):
     return save
 
 
-def ask(server, mode, answers, count=1, capability=True, name="a"):
+def ask(server, mode, answers, count=1, capability=True, name="a", tool="save"):
     """Make calls with a client whose user gives these answers; return the results and what the user was shown."""
     shown = []
 
@@ -48,7 +48,7 @@ def ask(server, mode, answers, count=1, capability=True, name="a"):
     async def main():
         options = {"elicitation_callback": elicit} if capability else {}
         async with Client(server.lowlevel, mode=mode, **options) as client:
-            return [await client.call_tool("save", {"name": name}) for _ in range(count)], shown
+            return [await client.call_tool(tool, {"name": name}) for _ in range(count)], shown
 
     return anyio.run(main)
 
@@ -91,6 +91,15 @@ def test_a_client_that_cannot_ask_gets_the_reason_and_what_works(mode, save, cal
 def test_allowed_tools_need_no_approval(mode, save, calls):
     [result], shown = ask(Server([save], allow=["sa*"]), mode, [], capability=False)
     assert (result.is_error, shown) == (False, [])
+
+
+def test_a_tool_whose_name_two_packages_share_can_be_allowed(mode, save, calls):
+    server = Server({"tools-a:save": save, "tools-b:save": save}, allow=["tools-a:save"])
+    results = [
+        ask(server, mode, [], capability=False, name=name, tool=f"{name}_save")[0] for name in ("tools-a", "tools-b")
+    ]
+    assert [result.is_error for [result] in results] == [False, True]
+    assert calls == ["tools-a"]
 
 
 def test_a_rule_that_denies_holds_for_allowed_tools(mode, save, calls):

@@ -69,7 +69,7 @@ def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[An
     """Return a function that approves calls of allowed tools, and asks the client's user about others."""
 
     async def ask_client(request: ApprovalRequest) -> Answer:
-        if any(fnmatchcase(request.tool.name, pattern) for pattern in allowed):
+        if any(fnmatchcase(request.call.name, pattern) for pattern in allowed):
             return "once"
         return await question.get().ask(request)
 
