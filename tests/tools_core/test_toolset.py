@@ -302,3 +302,23 @@ def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool(
     add, read = (new_tool.definition["description"] for new_tool in Described().tools)
     assert add == "Add a note.\n\nThe shared notebook of the team."
     assert read == "Read all notes.\n\nThe shared notebook of the team."
+
+
+def test_private_names_of_a_toolset_belong_to_its_author():
+    class Counter(Toolset):
+        def __init__(self) -> None:
+            self._state = {"count": 0}
+
+        def setup(self) -> None:
+            self._reset()
+
+        def _reset(self) -> None:
+            self._state["count"] = 10
+
+        def add(self) -> int:
+            """Count."""
+            self._state["count"] += 1
+            return self._state["count"]
+
+    with Counter() as counter:
+        assert counter.tool("add").call().output == 11

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property, wraps
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from tools_core._definition._define import define, model_text
 from tools_core._definition._spec import Spec, is_async
@@ -25,21 +25,11 @@ from tools_core._tools._options import (
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 
-if TYPE_CHECKING:
-    import asyncio
-
 T = TypeVar("T")
 
 _SETTINGS = ("name", "description", "prefix")
 # Options that a method does not inherit from the method that it overrides.
 _NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
-
-
-class Method(NamedTuple):
-    """A method that is a tool."""
-
-    options: Mapping[str, Any]
-    spec: Spec
 
 
 class Toolset:
@@ -66,7 +56,7 @@ class Toolset:
     description: str = ""
     prefix: bool = True
     _is_described: ClassVar[bool] = False  # by an attribute or a property, and not by the docstring
-    _methods: ClassVar[dict[str, Method]] = {}
+    _methods: ClassVar[dict[str, tuple[Spec, dict[str, Any]]]] = {}  # with their options
 
     def __init_subclass__(cls, *, name: str | None = None, description: str | None = None, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -87,7 +77,7 @@ class Toolset:
         elif attributes.get("__doc__") and not cls._is_described:
             cls.description = model_text(attributes["__doc__"])
         cls._methods = _read_methods(cls, owner)
-        names = [method.options.get("name", name) for name, method in cls._methods.items()]
+        names = [options.get("name", name) for name, (_, options) in cls._methods.items()]
         if repeated := next((name for name in names if names.count(name) > 1), None):
             raise DefinitionError(f"{owner} has two tools called {repeated!r}; rename one of them")
 
@@ -103,11 +93,11 @@ class Toolset:
         if method not in self._methods:
             names = ", ".join(self._methods) or "none"
             raise DefinitionError(f"{type(self).__qualname__} has no tool {method!r}; it has {names}")
-        tools = self._state.tools
-        return tools.get(method) or tools.setdefault(method, self._tool(method))
+        tools = self.__state.tools
+        return tools.get(method) or tools.setdefault(method, self.__tool(method))
 
-    def _tool(self, method: str) -> FunctionTool[..., Any]:
-        spec, options = self._methods[method].spec, dict(self._methods[method].options)
+    def __tool(self, method: str) -> FunctionTool[..., Any]:
+        spec, options = self._methods[method][0], dict(self._methods[method][1])
         if self._is_described:
             text = options.get("description") or options.pop("desc", "") or spec.description
             options["description"] = f"{text}\n\n{self.description.strip()}".strip()
@@ -115,12 +105,12 @@ class Toolset:
         function = getattr(self, method)
         if isinstance(function, FunctionTool):  # @staticmethod over @tool
             function = function.__wrapped__
-        tool: FunctionTool[..., Any] = FunctionTool(self._after_setup(function), spec=spec, **options)
+        tool: FunctionTool[..., Any] = FunctionTool(self.__after_setup(function), spec=spec, **options)
         tool._method = (self, method)
         return tool
 
     @cached_property
-    def _state(self) -> _State:
+    def __state(self) -> _State:
         """The state of this object. It is created late, because a subclass may not call our `__init__`."""
         return _State()
 
@@ -132,23 +122,23 @@ class Toolset:
 
     def close(self) -> None:
         """Run `teardown`, if `setup` ran; the next call runs `setup` again."""
-        if self._reset():
+        if self.__reset():
             finish(self.teardown())
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if self._reset() and hasattr(result := self.teardown(), "__await__"):
+        if self.__reset() and hasattr(result := self.teardown(), "__await__"):
             await result
 
     def __enter__(self) -> Self:
-        self._set_up()
+        self.__set_up()
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
-        await self._aset_up()
+        await self.__aset_up()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -156,54 +146,54 @@ class Toolset:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the state of `setup`: a copy runs it again."""
-        return {name: value for name, value in vars(self).items() if name != "_state"}
+        return {name: value for name, value in vars(self).items() if name != "_Toolset__state"}
 
-    def _after_setup(self, method: Callable[..., Any]) -> Callable[..., Any]:
+    def __after_setup(self, method: Callable[..., Any]) -> Callable[..., Any]:
         """Return the method, preceded by `setup` if the class has one."""
         if type(self).setup is Toolset.setup:
             return method
 
         async def arun(**arguments: Any) -> Any:
-            await self._aset_up()
+            await self.__aset_up()
             if is_async(method):
                 return await awaitable(method(**arguments))
             return await _in_thread(lambda: method(**arguments))
 
         def run(**arguments: Any) -> Any:
-            self._set_up()
+            self.__set_up()
             return method(**arguments)
 
         return wraps(method)(arun if is_async(method) or is_async(self.setup) else run)
 
-    def _set_up(self) -> None:
+    def __set_up(self) -> None:
         if is_async(self.setup):
-            finish(self._aset_up())
+            finish(self.__aset_up())
             return
-        with self._state.lock:
-            if not self._state.is_set_up:
+        with self.__state.lock:
+            if not self.__state.is_set_up:
                 self.setup()
-                self._finish_setup()
+                self.__finish_setup()
 
-    async def _aset_up(self) -> None:
-        if self._state.is_set_up:
+    async def __aset_up(self) -> None:
+        if self.__state.is_set_up:
             return
         if not is_async(self.setup):
-            await _in_thread(self._set_up)
+            await _in_thread(self.__set_up)
             return
-        async with self._state.async_lock:
-            if not self._state.is_set_up:
+        async with self.__state.async_lock:
+            if not self.__state.is_set_up:
                 await self.setup()
-                self._finish_setup()
+                self.__finish_setup()
 
-    def _finish_setup(self) -> None:
-        self._state.is_set_up = True
+    def __finish_setup(self) -> None:
+        self.__state.is_set_up = True
         atexit.register(self.close)
 
-    def _reset(self) -> bool:
+    def __reset(self) -> bool:
         """Return whether `setup` ran, and forget it."""
-        with self._state.lock:
+        with self.__state.lock:
             atexit.unregister(self.close)
-            was_set_up, self._state.is_set_up = self._state.is_set_up, False
+            was_set_up, self.__state.is_set_up = self.__state.is_set_up, False
             return was_set_up
 
 
@@ -216,14 +206,14 @@ class _State:
         self.lock = threading.RLock()  # a `setup` may call a method of its toolset
 
     @cached_property
-    def async_lock(self) -> asyncio.Lock:
-        import asyncio  # 29 ms
+    def async_lock(self) -> Any:
+        import asyncio  # 29 ms; only coroutines need it
 
         return asyncio.Lock()
 
 
-def _read_methods(cls: type[Toolset], owner: str) -> dict[str, Method]:
-    """Return the methods that are tools by name, sorted."""
+def _read_methods(cls: type[Toolset], owner: str) -> dict[str, tuple[Spec, dict[str, Any]]]:
+    """Return the specs and options of the methods that are tools, sorted by name."""
     methods: dict[str, tuple[Callable[..., Any], bool, dict[str, Any]]] = {}
     for base in reversed(cls.__mro__[: cls.__mro__.index(Toolset)]):
         for name, value in vars(base).items():
@@ -238,7 +228,7 @@ def _read_methods(cls: type[Toolset], owner: str) -> dict[str, Method]:
     specs = {}
     for name, (function, is_bound, options) in sorted(methods.items()):
         schemas = {option: value for option, value in options.items() if option in SCHEMAS}
-        specs[name] = Method(options, define(function, owner=f"{owner}.{name}", bound=is_bound, **schemas))
+        specs[name] = define(function, owner=f"{owner}.{name}", bound=is_bound, **schemas), options
     return specs
 
 
