@@ -12,7 +12,6 @@ from tools_core._tools._options import (
     OPTIONS,
     SCHEMAS,
     Options,
-    ToolMethod,
     check_hints,
     check_name,
     check_option,
@@ -36,9 +35,9 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 
     def __init__(self, function: Callable[P, R], *, spec: Spec | None = None, **options: Unpack[Options]) -> None:
         owner = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
-        attributes: dict[str, Any] = {**options}
+        attributes: dict[str, Any] = {**getattr(function, "__tool_options__", {}), **options}
         check_options(attributes, owner)
-        self._options = options.copy()
+        self._options = {**attributes}
         schemas = {name: attributes.pop(name) for name in SCHEMAS if name in attributes}
         self._spec = spec or define(function, owner=owner, **schemas)
         attributes["name"] = check_name(attributes.get("name") or getattr(function, "__name__", ""), owner)
@@ -61,7 +60,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.__wrapped__(*args, **kwargs)
 
-    if TYPE_CHECKING:  # type checkers take a method of a Toolset, in fact a ToolMethod, for one of these
+    if TYPE_CHECKING:  # type checkers take a method of a Toolset, in fact a function, for one of these
 
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
@@ -134,9 +133,13 @@ def tool(function: Any = None, /, **options: Any) -> Any:
         raise DefinitionError(f"{name} is a class: write class {name}(Tool) with `execute`, or decorate its methods")
     if isinstance(function, classmethod):
         raise _class_method_error(function)
-    if isinstance(function, staticmethod):
-        return ToolMethod(function.__func__, options, is_static=True)  # type: ignore[arg-type]
-    return ToolMethod(function, options) if _is_method(function) else FunctionTool(function, **options)  # type: ignore[arg-type]
+    is_static = isinstance(function, staticmethod)
+    method = function.__func__ if is_static else function
+    if not is_static and not _is_method(function):
+        return FunctionTool(function, **options)
+    check_options(options, method.__qualname__)
+    method.__tool_options__ = options  # for Toolset
+    return function
 
 
 def _with_options(base: FunctionTool[P, R], options: Mapping[str, Any]) -> FunctionTool[P, R]:

@@ -7,15 +7,12 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar
+from typing import Any, TypedDict
 
 from tools_core._definition._parameter import Parameter
 from tools_core._values._errors import DefinitionError
 from tools_core._values._problem import show
 from tools_core.text import closest
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 NAME_PATTERN = "[A-Za-z_][A-Za-z0-9_-]{0,63}"
 HINTS = ("read_only", "destructive", "idempotent", "open_world")
@@ -156,26 +153,3 @@ def check_hints(tool: Any, owner: str) -> None:
 def is_computed(value: object) -> bool:
     """Return whether a class attribute is a property or a similar descriptor."""
     return hasattr(type(value), "__get__") and not callable(value)
-
-
-class ToolMethod(Generic[P, R]):
-    """A method of a `Toolset` with `@tool` options; an instance has the method itself."""
-
-    def __init__(self, function: Callable[P, R], options: Options, *, is_static: bool = False) -> None:
-        check_options(options, function.__qualname__)
-        self.function = function
-        self.options = options
-        self.is_static = is_static
-        self.__doc__ = function.__doc__
-        self.__wrapped__ = function
-
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
-        if instance is None:
-            return self.function
-        if owner is not None and not hasattr(owner, "_methods"):  # a Toolset has them
-            name = self.function.__name__
-            raise DefinitionError(f"{name}: @tool on a method needs class {owner.__qualname__}(Toolset)")
-        return self.function if self.is_static else self.function.__get__(instance, owner)
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)

@@ -18,7 +18,6 @@ from tools_core._tools._options import (
     HINTS,
     OPTIONS,
     SCHEMAS,
-    ToolMethod,
     check_class_attributes,
     check_hints,
     check_name,
@@ -253,7 +252,8 @@ def _define(cls: type[Tool], owner: str) -> None:
             f"{owner} does not define execute(self, ...); for a base class, write class ...(Tool, abstract=True)"
         )
     docstring, execute = attributes.get("__doc__"), getattr_static(cls, "execute")
-    if isinstance(execute, ToolMethod) or isinstance(getattr(execute, "__func__", execute), Tool):
+    function = getattr(execute, "__func__", execute)
+    if isinstance(function, Tool) or hasattr(function, "__tool_options__"):
         raise DefinitionError(f"{owner}.execute: set the options of @tool as class attributes of the tool")
     if attributes.keys() & {"execute", *SCHEMAS} or not hasattr(cls, "_spec"):
         cls._schemas = _schemas_of(cls)

@@ -16,7 +16,6 @@ from tools_core._tools._function import FunctionTool
 from tools_core._tools._options import (
     OPTIONS,
     SCHEMAS,
-    ToolMethod,
     check_name,
     check_option,
     derive_name,
@@ -234,18 +233,14 @@ def _read_methods(cls: type[Toolset], owner: str) -> dict[str, tuple[Spec, dict[
 
 def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, dict[str, Any]] | None:
     """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
-    if isinstance(value, FunctionType):
-        return value, True, {}
-    if isinstance(value, ToolMethod):
-        return value.function, not value.is_static, {**value.options}
-    if isinstance(value, staticmethod):
-        function = value.__func__
-        if isinstance(function, FunctionTool):  # @staticmethod over @tool
-            return function.__wrapped__, False, {**function._options}
-        return function, False, {}
+    function: Any = getattr(value, "__func__", value)
+    if isinstance(value, staticmethod) and isinstance(function, FunctionTool):  # @staticmethod over @tool
+        return function.__wrapped__, False, {**function._options}
     if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
         raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
-    return None
+    if not isinstance(value, FunctionType | staticmethod):
+        return None
+    return function, isinstance(value, FunctionType), {**getattr(function, "__tool_options__", {})}
 
 
 def _check_attributes(cls: type[Toolset], owner: str) -> None:
