@@ -141,9 +141,17 @@ def test_other_tools_report_no_commands():
 
 
 def test_an_approval_depends_on_the_settings_of_the_tool(tmp_path):
-    settings = Bash(tmp_path, env={"A": "1"}, shell="/bin/bash").effects({"command": "ls"}).settings  # noqa: S604
-    assert (settings["root"], settings["env"], settings["shell"]) == (str(tmp_path.resolve()), {"A": "1"}, "/bin/bash")
+    settings = Bash(tmp_path, shell="/bin/bash").effects({"command": "ls"}).settings  # noqa: S604
+    assert (settings["root"], settings["env"], settings["shell"]) == (str(tmp_path.resolve()), {}, "/bin/bash")
     assert "level" in settings["sandbox"]
+
+
+def test_an_approval_depends_on_the_environment_without_showing_its_values(tmp_path):
+    def settings(value):
+        return Bash(tmp_path, env={"TOKEN": value}).effects({"command": "ls"}).settings
+
+    assert settings("canary") == settings("canary") != settings("other")
+    assert "canary" not in repr(settings("canary"))
 
 
 @given(st.text(alphabet="ab ls;|&$(){}<>'\"`\\\n=-*~#", max_size=30))

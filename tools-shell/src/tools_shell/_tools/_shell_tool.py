@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -79,7 +80,8 @@ class ShellTool(Tool, abstract=True):
             "protected": sorted(self._sandbox.protected),
         }
         root = None if self._root is None else os.path.realpath(workspace_path(self._root))
-        return {"root": root, "sandbox": sandbox, "env": self._env}
+        env = {name: hashlib.sha256(os.fsencode(value)).hexdigest() for name, value in self._env.items()}  # no secrets
+        return {"root": root, "sandbox": sandbox, "env": env}
 
     def diagnose(self) -> Mapping[str, object]:
         """Return the isolation of commands on this machine, what it leaves open, and the installed programs."""
