@@ -154,19 +154,20 @@ def test_an_llm_without_tools_can_load_the_plugin(monkeypatch):
     runpy.run_module("tools_adapters._llm")
 
 
+REFUSED = "Error: erase was not approved. Do not work around this. Tell the user, or continue without it."
 ERASE = ("-m", "scripted", "-T", "erase", json.dumps([["erase", {"path": "a.txt"}]]))
 
 
 def test_a_tool_that_requires_approval_is_refused_without_a_terminal(command):
     refused = command(*ERASE)
-    assert json.loads(refused.stdout) == ["Error: erase was not approved"]
+    assert json.loads(refused.stdout) == [REFUSED]
     assert refused.stderr.endswith("no terminal to ask at; ASK_TOOLS_LLM_APPROVE=all allows it\n")
     assert json.loads(command(*ERASE, env={"ASK_TOOLS_LLM_APPROVE": "all"}).stdout) == ["erased a.txt"]
 
 
 @pytest.mark.parametrize(
     ("words", "answer", "result"),
-    [([], b"y\n", "erased a.txt"), ([], b"n\n", "Error: erase was not approved"), (["--ta"], b"y\n", "erased a.txt")],
+    [([], b"y\n", "erased a.txt"), ([], b"n\n", REFUSED), (["--ta"], b"y\n", "erased a.txt")],
 )
 def test_a_terminal_is_asked_once(command, words, answer, result):
     ours, theirs = pty.openpty()

@@ -219,13 +219,17 @@ def test_the_timeout_is_the_deadline_of_the_caller(ask_tools, site):
 def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
     result = ask_tools("call", "flood", "city=Oslo", stdin="y\n")
     assert (result.code, result.out) == (1, "")
-    assert result.err == "error: flood needs approval by the user and was not run.\n  add --yes to approve it\n"
+    lines = ["error: flood needs approval by the user and was not run: the tool requires approval."]
+    assert result.err.splitlines() == [*lines, "  add --yes to approve it"]
     assert ask_tools("call", "flood", "city=Oslo", "--yes").out == "Oslo is under water\n"
 
 
 @pytest.mark.parametrize(
     ("typed", "code", "last"),
-    [("y\n", 0, "Oslo is under water"), ("\n", 1, "error: flood was not approved")],
+    [
+        ("y\n", 0, "Oslo is under water"),
+        ("\n", 1, "error: flood was not approved. Do not work around this. Tell the user, or continue without it."),
+    ],
     ids=["yes", "nothing"],
 )
 def test_on_a_terminal_the_user_is_asked_and_sees_the_arguments(on_terminal, typed, code, last):

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tools_core import ApprovalRequest, Context, Effects, Registry, Tool, ToolCall, tool
+from tools_core import Approval, ApprovalRequest, Context, Denial, Effects, Registry, Tool, ToolCall, tool
 
 SEND = ToolCall("1", "send", {"to": "ada", "copies": "2"})
 
@@ -42,7 +42,7 @@ def call(request, post):
 def test_without_approval_the_call_ends_and_the_message_says_how_to_allow_it(post, call):
     result = call(SEND, Context(run_id="r"))
     assert (result.error_type, post.sent) == ("approval_required", [])
-    assert result.error == "send needs approval by the user and was not run."
+    assert result.error == "send needs approval by the user and was not run: the tool requires approval."
     assert "approve=" in result.metadata["hint"]
     pending = result.metadata["pending"]
     assert (pending["tool"], pending["run_id"], pending["arguments"]) == ("send", "r", {"to": "ada", "copies": 2})
@@ -54,10 +54,19 @@ def test_an_approved_call_runs(post, call, approve):
     assert post.sent == [("ada", 2)]
 
 
-@pytest.mark.parametrize(("answer", "kind"), [(False, "denied"), (None, "approval_required"), ("yes", "denied")])
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [(False, "denied"), (None, "approval_required"), (Denial(reason="no"), "denied"), ("yes", "unavailable")],
+)
 def test_any_other_answer_prevents_the_call(post, call, answer, kind):
     assert call(SEND, approve=lambda request: answer).error_type == kind
     assert post.sent == []
+
+
+def test_an_approval_may_edit_the_arguments(post, call):
+    assert call(SEND, approve=lambda request: Approval(arguments={"to": "bob", "copies": "3"})).ok
+    assert post.sent == [("bob", 3)]
+    assert call(SEND, approve=lambda request: Approval(arguments={"to": 1})).error_type == "validation_error"
 
 
 def test_the_request_describes_the_call(post, call):

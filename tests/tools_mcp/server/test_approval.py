@@ -76,7 +76,7 @@ def test_an_approval_for_the_session_is_not_asked_for_again(mode, save, calls):
 def test_any_other_answer_refuses_the_call(mode, save, calls, answer):
     [result], _ = ask(Server([save]), mode, [answer])
     assert result.is_error
-    assert "it was not approved" in result.content[0].text
+    assert "save was not approved" in result.content[0].text
     assert calls == []
 
 

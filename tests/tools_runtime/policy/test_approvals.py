@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tools_core import Context, Effects, Tool, ToolCall, tool
-from tools_runtime import Approval, Executor, Policy, PolicyError
+from tools_core import Approval, Context, Effects, Tool, ToolCall, tool
+from tools_runtime import Executor, Policy, PolicyError
 
 SAVE = {"path": "a"}
 

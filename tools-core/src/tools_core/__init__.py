@@ -15,8 +15,10 @@ if TYPE_CHECKING:  # type checkers and editors read the names here, Python in th
     from tools_core._registry._entry_points import EntryPoint as EntryPoint
     from tools_core._registry._registry import Registry as Registry
     from tools_core._registry._registry import registry as registry
+    from tools_core._tools._approval import Approval as Approval
     from tools_core._tools._approval import ApprovalRequest as ApprovalRequest
     from tools_core._tools._approval import Approve as Approve
+    from tools_core._tools._approval import Denial as Denial
     from tools_core._tools._function import tool as tool
     from tools_core._tools._tool import Tool as Tool
     from tools_core._tools._toolset import Toolset as Toolset
@@ -37,12 +39,14 @@ if TYPE_CHECKING:  # type checkers and editors read the names here, Python in th
     from tools_core._values._tool_call import ToolCall as ToolCall
 
 _MODULES = {
+    "Approval": "_tools._approval",
     "ApprovalRequest": "_tools._approval",
     "Approve": "_tools._approval",
     "Audio": "_values._content",
     "Block": "_values._content",
     "Context": "_values._context",
     "DefinitionError": "_values._errors",
+    "Denial": "_tools._approval",
     "Effects": "_values._effects",
     "EntryPoint": "_registry._entry_points",
     "File": "_values._content",

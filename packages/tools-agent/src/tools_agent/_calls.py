@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools_agent._drive import END, WAKE, Close, Next, Source, Steps, Write
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
-from tools_core import ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
-from tools_runtime import Approval, Event, hookimpl
+from tools_core import Approval, ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
+from tools_runtime import Event, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 from tools_runtime._events import Event, ToolBugError
 from tools_runtime._executor import Executor
-from tools_runtime._policy import Approval, Approvals, Decision, Denial, Policy, PolicyError, ask_on_terminal
+from tools_runtime._policy import Approvals, Decision, Policy, PolicyError, ask_on_terminal
 from tools_runtime._runtimes._choice import set_default_runtime
 from tools_runtime._runtimes._local import AsyncRuntime, AutoRuntime, InlineRuntime, ThreadRuntime
 from tools_runtime._runtimes._process import ProcessRuntime
@@ -11,12 +11,10 @@ from tools_runtime.hookspecs import hookimpl
 from tools_runtime.remote import RemoteError
 
 __all__ = [
-    "Approval",
     "Approvals",
     "AsyncRuntime",
     "AutoRuntime",
     "Decision",
-    "Denial",
     "Event",
     "Executor",
     "InlineRuntime",

@@ -8,10 +8,10 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from tools_core import ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
+from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArguments, Result, Tool, ToolCall
 from tools_runtime._drive import Wait
 from tools_runtime._events import describe_error, log
-from tools_runtime._policy import Approval, Approvals, Decision, Denial
+from tools_runtime._policy import Approvals, Decision
 from tools_runtime._policy._decision import STRICTNESS
 from tools_runtime._policy._facts import facts_of
 from tools_runtime._timeouts import cancelled
@@ -56,10 +56,10 @@ class Approver:
             return refused(Decision("deny"), tool, f"its effects are unknown: {describe_error(error)}")
         answer = self._approvals.take(request)
         if isinstance(answer, Denial):
-            return refused(decision, tool, answer.reason or "the request was denied")
+            return request.refusal(answer)
         if answer is not None:
             return answer
-        approval = yield from self._ask(request, decision, context)
+        approval = yield from self._ask(request)
         return approval if isinstance(approval, Result) else self._confirmed(approval, request, decision)
 
     def _confirmed(self, approval: Approval, request: ApprovalRequest, decision: Decision) -> Approval | Result:
@@ -108,37 +108,29 @@ class Approver:
             scopes=self._approvals.scopes, key=f"{context.run_id}.{facts.hash}",
         )  # fmt: skip
 
-    def _ask(self, request: ApprovalRequest, decision: Decision, context: Context) -> Steps[Approval | Result]:
+    def _ask(self, request: ApprovalRequest) -> Steps[Approval | Result]:
         """Return the answer to a request; the error result if it is not an approval."""
-        approve = self._approve
-        if approve is None:
-            return pending(request)
+        approve, context = self._approve, request.context
         if isinstance(approve, str):
             return Approval("once", 'approve="all"', request.key)
+        if approve is None:
+            return request.refusal(None)
         try:
             future = yield Wait(partial(approve, request), context, context.deadline)
             if future.done() and isawaitable(future.result()):
                 future = yield Wait(_awaited(future.result()), context, context.deadline)
             if context.cancelled:
                 return cancelled()
-            if not future.done() or future.result() is None:
-                return pending(request)
-            approval = _approval(future.result(), request, approve)
+            by = getattr(approve, "__name__", None) or type(approve).__name__
+            answer = request.read_answer(future.result() if future.done() else None, by)
         except Exception as error:  # noqa: BLE001  (the function is the user's own)
             log.exception("approve failed")
-            return refused(decision, request.tool, f"approve failed with {describe_error(error)}")
-        return refused(decision, request.tool, "it was not approved") if approval is None else approval
+            return request.refusal(error)
+        return answer if isinstance(answer, Approval) else request.refusal(answer)
 
 
 async def _awaited(awaitable: Any) -> Any:
     return await awaitable
-
-
-def pending(request: ApprovalRequest) -> Result:
-    """Return the result of a call that waits for approval."""
-    reasons = f" ({'; '.join(request.reasons)})" if request.reasons else ""
-    message = f"{request.tool.name} needs approval{reasons} and was not run"
-    return Result.error(message, type="approval_required", metadata={"pending": request.to_dict()})
 
 
 def refused(decision: Decision, tool: Tool, why: str = "") -> Result:
@@ -150,18 +142,3 @@ def refused(decision: Decision, tool: Tool, why: str = "") -> Result:
     )
     metadata = {"policy": {"decision": decision.outcome, "by": decision.by}}
     return Result.error(message, type="denied", metadata=metadata)
-
-
-def _approval(answer: Any, request: ApprovalRequest, approve: Any) -> Approval | None:
-    """Return the answer of `approve` as an Approval; None for a refusal."""
-    if answer is False:
-        return None
-    if isinstance(answer, Approval):
-        return answer
-    scope: Any = "once" if answer is True else answer
-    if scope not in request.scopes:
-        raise ValueError(
-            f"approve returned {answer!r}; it returns True, False, None, an Approval, or one of "
-            f"{', '.join(request.scopes)}"
-        )
-    return Approval(scope, getattr(approve, "__name__", None) or type(approve).__name__)

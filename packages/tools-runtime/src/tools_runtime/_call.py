@@ -9,7 +9,7 @@ from threading import RLock, current_thread, main_thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_core import Context, Result, Tool, ToolCall
+from tools_core import Approval, Context, Result, Tool, ToolCall
 from tools_runtime._approval import Approver
 from tools_runtime._concurrency import Gate, enter_all, leave_all, passed
 from tools_runtime._events import Event, describe_error, failure, log
@@ -19,7 +19,6 @@ from tools_runtime._timeouts import MARGIN, cancelled, limit_passed, wait_for
 
 if TYPE_CHECKING:
     from tools_runtime._drive import Steps
-    from tools_runtime._policy import Approval
 
 
 class Place(NamedTuple):

@@ -1,10 +1,10 @@
-"""`ApprovalRequest`: a call that needs approval, and the call if it is approved."""
+"""`ApprovalRequest`: a call that needs approval; its answers, and the call if it is approved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from tools_core._execution._outcome import fail
 from tools_core._tools._tool import Tool
@@ -12,6 +12,28 @@ from tools_core._values._context import Context, process_context
 from tools_core._values._effects import Effects
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An answer that allows a call.
+
+    `scope` says for how long, `by` which user gave it, and `key` which `ApprovalRequest.key` it is for. With
+    `arguments` the call runs with these instead of its own; they are validated, and rules decide about them.
+    """
+
+    scope: Literal["once", "run", "project"] = "once"
+    by: str = ""
+    key: str = ""
+    arguments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """An answer that denies a call, with a reason for the model."""
+
+    by: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -53,11 +75,42 @@ class ApprovalRequest:
             "scopes": list(self.scopes),
         }
 
+    def read_answer(self, answer: object, by: str = "") -> Approval | Denial | None:
+        """Return what `approve` answered as a value; None leaves the call pending.
+
+        Raises: ValueError for an answer that is neither True, False, None, a scope, an Approval nor a Denial.
+        """
+        if answer is None or isinstance(answer, Approval | Denial):
+            return answer
+        if answer is False:
+            return Denial(by)
+        scope = "once" if answer is True else answer
+        if scope not in self.scopes:
+            names = ", ".join(map(repr, self.scopes))
+            raise ValueError(f"approve returned {answer!r}; return True, False, None, {names}, an Approval or a Denial")
+        return Approval(cast("Any", scope), by, self.key)
+
+    def refusal(self, answer: Denial | Exception | None) -> Result:
+        """Return the result of a call that is denied, that stays pending, or whose approver failed."""
+        name = self.tool.name
+        if answer is None:
+            reasons = f": {'; '.join(self.reasons)}" if self.reasons else ""
+            message = f"{name} needs approval by the user and was not run{reasons}."
+            hint = 'pass approve="all", or a function that returns True to allow a call'  # for developers
+            metadata = {"pending": self.to_dict(), "hint": hint}
+            return Result.error(message, type="approval_required", metadata=metadata)
+        if isinstance(answer, Denial):
+            reason = f": {answer.reason}" if answer.reason else ""
+            advice = "Do not work around this. Tell the user, or continue without it."
+            return Result.error(f"{name} was not approved{reason}. {advice}", type="denied")
+        message = f"{name} was not run: approve failed with {type(answer).__name__}: {answer}"
+        return Result.error(message, type="unavailable", exception=answer)
+
     def __repr__(self) -> str:
         return f"ApprovalRequest({self.tool.name!r}, {dict(self.arguments)!r}, run_id={self.run_id!r})"
 
 
-# A coroutine function for `acall`. True or "once" allows the call, None leaves it pending, other answers deny it.
+# A coroutine function for `acall`. It returns True, "once" or an Approval, False or a Denial, or None.
 Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"] | None
 
 
@@ -73,8 +126,8 @@ def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approv
         if hasattr(answer, "close"):
             answer.close()  # else Python warns that it was never awaited
         raise TypeError("approve is a coroutine function: use acall")
-    refusal = _refusal(request, answer)
-    return tool.call(call, request.context) if refusal is None else refusal
+    approved = _approved(request, answer)
+    return approved if isinstance(approved, Result) else tool.call(approved, request.context)
 
 
 async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
@@ -90,8 +143,8 @@ async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None,
             answer = await answer
         except Exception as error:  # noqa: BLE001  (as in _ask)
             answer = error
-    refusal = _refusal(request, answer)
-    return await tool.acall(call, request.context) if refusal is None else refusal
+    approved = _approved(request, answer)
+    return approved if isinstance(approved, Result) else await tool.acall(approved, request.context)
 
 
 def _request(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> ApprovalRequest | Result:
@@ -115,17 +168,13 @@ def _ask(approve: Any, request: ApprovalRequest) -> Any:
         return error
 
 
-def _refusal(request: ApprovalRequest, answer: object) -> Result | None:
-    """Return the result of a call that the answer does not allow."""
-    name = request.tool.name
-    if answer is True or answer == "once":
-        return None
-    if answer is None:
-        hint = 'pass approve="all" to registry.call, or a function that returns True to allow a call'  # for developers
-        metadata = {"pending": request.to_dict(), "hint": hint}
-        message = f"{name} needs approval by the user and was not run."
-        return Result.error(message, type="approval_required", metadata=metadata)
-    if isinstance(answer, Exception):
-        message = f"{name} was not run: approve failed with {type(answer).__name__}: {answer}"
-        return Result.error(message, type="unavailable", exception=answer)
-    return Result.error(f"{name} was not approved", type="denied")
+def _approved(request: ApprovalRequest, answer: object) -> ToolCall | Result:
+    """Return the call that the answer allows; the result of a call that it does not allow."""
+    call = request.call
+    try:
+        approval = answer if isinstance(answer, Exception) else request.read_answer(answer)
+    except ValueError as error:
+        approval = error
+    if not isinstance(approval, Approval):
+        return request.refusal(approval)
+    return call if approval.arguments is None else ToolCall(call.id, call.name, approval.arguments)

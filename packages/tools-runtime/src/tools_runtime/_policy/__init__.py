@@ -2,8 +2,8 @@
 
 from tools_runtime._events import PolicyError
 from tools_runtime._policy._approvals import Approvals
-from tools_runtime._policy._decision import Approval, Decision, Denial
+from tools_runtime._policy._decision import Decision
 from tools_runtime._policy._policy import Policy
 from tools_runtime._policy._terminal import ask_on_terminal
 
-__all__ = ["Approval", "Approvals", "Decision", "Denial", "Policy", "PolicyError", "ask_on_terminal"]
+__all__ = ["Approvals", "Decision", "Policy", "PolicyError", "ask_on_terminal"]

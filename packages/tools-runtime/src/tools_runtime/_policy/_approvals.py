@@ -15,10 +15,10 @@ from dataclasses import replace
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tools_core import ApprovalRequest
+from tools_core import Approval, ApprovalRequest, Denial
 from tools_core.files import state_path
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._decision import SCOPES, Approval, Denial, Scope
+from tools_runtime._policy._decision import SCOPES, Scope
 from tools_runtime._policy._files import check_owner, read_guarded
 
 if TYPE_CHECKING:
