@@ -22,7 +22,7 @@ TYPE_OF = {name: kind for kind, names in TYPES.items() for name in names}
 
 
 def normalised(schema):
-    """The schema in the words of JSON Schema; a type for any value is removed."""
+    """Return the schema with the types of JSON Schema; a type for any value is removed."""
     result = {}
     for key, value in schema.items():
         if key == "type":
@@ -58,7 +58,7 @@ def definitions_in(wheel):
 
 @pytest.fixture(scope="session")
 def real_definitions(download):
-    """Every real definition, in lists in which no two have one name."""
+    """Every real definition, in lists of definitions with different names."""
     wheel = download("bfcl-eval==2026.3.23", "--only-binary=:all:")
     unique = {json.dumps(definition, sort_keys=True): definition for definition in definitions_in(wheel)}
     batches = []
@@ -83,7 +83,7 @@ def sdk():
 
 @pytest.fixture(scope="session")
 def answer():
-    """A response in which a model calls tools, value as (id, name on the wire, arguments)."""
+    """Return a response with calls, which are tuples of an id, a name on the wire and arguments."""
 
     def make(format_, calls):
         if format_.startswith("openai"):

@@ -22,107 +22,54 @@ from tools_core.formats import (
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 DATA = base64.b64encode(PNG).decode()
+WEATHER_SCHEMA = {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city"]}
 DEFINITIONS = [
-    {
-        "name": "weather.get",
-        "description": "Weather.",
-        "input_schema": {
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
-            "required": ["city"],
-        },
-    },
+    {"name": "weather.get", "description": "Weather.", "input_schema": {"type": "object", **WEATHER_SCHEMA}},
     {"name": "now", "description": "The time.", "input_schema": {"type": "object", "properties": {}}},
 ]
 EXPECTED = [ToolCall("call_a", "weather.get", {"city": "Oslo", "days": 2}), ToolCall("call_b", "now", {})]
 
+# Each answer calls weather.get and now.
+ARGUMENTS = '{"city": "Oslo", "days": 2}'
 CHAT = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 1_795_000_000,
-    "model": "gpt",
-    "choices": [
-        {
-            "index": 0,
-            "finish_reason": "tool_calls",
-            "logprobs": None,
-            "message": {
-                "role": "assistant",
-                "content": None,
-                "refusal": None,
-                "tool_calls": [
-                    {
-                        "id": "call_a",
-                        "type": "function",
-                        "function": {"name": "weather_get", "arguments": '{"city": "Oslo", "days": 2}'},
-                    },
-                    {"id": "call_b", "type": "function", "function": {"name": "now", "arguments": ""}},
-                ],
-            },
-        }
-    ],
-}
+    "id": "chatcmpl-1", "object": "chat.completion", "created": 1_795_000_000, "model": "gpt",
+    "choices": [{"index": 0, "finish_reason": "tool_calls", "logprobs": None, "message": {
+        "role": "assistant", "content": None, "refusal": None,
+        "tool_calls": [
+            {"id": "call_a", "type": "function", "function": {"name": "weather_get", "arguments": ARGUMENTS}},
+            {"id": "call_b", "type": "function", "function": {"name": "now", "arguments": ""}},
+        ],
+    }}],
+}  # fmt: skip
 RESPONSE = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1_795_000_000.0,
-    "model": "gpt",
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
+    "id": "resp_1", "object": "response", "created_at": 1_795_000_000.0, "model": "gpt", "parallel_tool_calls": True,
+    "tool_choice": "auto", "tools": [],
     "output": [
         {"id": "rs_1", "type": "reasoning", "summary": []},
-        {
-            "id": "fc_1",
-            "type": "function_call",
-            "call_id": "call_a",
-            "name": "weather_get",
-            "arguments": '{"city": "Oslo", "days": 2}',
-            "status": "completed",
-        },
-        {
-            "id": "msg_1",
-            "type": "message",
-            "role": "assistant",
-            "status": "completed",
-            "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}],
-        },
+        {"id": "fc_1", "type": "function_call", "call_id": "call_a", "name": "weather_get", "arguments": ARGUMENTS,
+         "status": "completed"},
+        {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed",
+         "content": [{"type": "output_text", "text": "Let me see.", "annotations": []}]},
         {"id": "fc_2", "type": "function_call", "call_id": "call_b", "name": "now", "arguments": "{}"},
     ],
-}
+}  # fmt: skip
 MESSAGE = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "claude",
-    "stop_reason": "tool_use",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 1, "output_tokens": 1},
+    "id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "tool_use",
+    "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
     "content": [
         {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
         {"type": "text", "text": "Let me see."},
         {"type": "tool_use", "id": "call_a", "name": "weather_get", "input": {"city": "Oslo", "days": 2}},
         {"type": "tool_use", "id": "call_b", "name": "now", "input": {}},
     ],
-}
-CONTENT = {
-    "candidates": [
-        {
-            "finishReason": "STOP",
-            "content": {
-                "role": "model",
-                "parts": [
-                    {"text": "Let me see."},
-                    {
-                        "functionCall": {"id": "call_a", "name": "weather.get", "args": {"city": "Oslo", "days": 2}},
-                        "thoughtSignature": "c2ln",
-                    },
-                    {"functionCall": {"id": "call_b", "name": "now"}},
-                ],
-            },
-        }
-    ]
-}
+}  # fmt: skip
+WEATHER = {"id": "call_a", "name": "weather.get", "args": {"city": "Oslo", "days": 2}}
+PARTS = [
+    {"text": "Let me see."},
+    {"functionCall": WEATHER, "thoughtSignature": "c2ln"},
+    {"functionCall": {"id": "call_b", "name": "now"}},
+]
+CONTENT = {"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": PARTS}}]}
 
 
 @pytest.fixture(params=["raw", pytest.param("sdk", marks=pytest.mark.slow)])
@@ -162,8 +109,7 @@ def test_calls_are_read_from_a_response_and_its_parts(format_, module, name, raw
 
 def test_argument_text_is_unchanged_and_gemini_calls_are_read():
     assert openai.calls(CHAT, DEFINITIONS)[0].raw == '{"city": "Oslo", "days": 2}'
-    parts = CONTENT["candidates"][0]["content"]["parts"][1:]
-    calls = gemini.calls([part["functionCall"] for part in parts], DEFINITIONS)
+    calls = gemini.calls([part["functionCall"] for part in PARTS[1:]], DEFINITIONS)
     assert [(call.id, call.name) for call in calls] == [("call_a", "weather.get"), ("call_b", "now")]
 
 
@@ -237,12 +183,7 @@ def test_responses_without_calls_return_an_empty_list(format_, response):
     [
         (anthropic, "anthropic", {"stop_reason": "max_tokens"}, r"cut off \(max_tokens\) in the call `now`"),
         (gemini, "gemini", {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, r"\(MALFORMED_FUNCTION"),
-        (
-            gemini,
-            "gemini",
-            {"candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL", "finishMessage": "f"}]},
-            r"\(f\)",
-        ),
+        (gemini, "gemini", {"candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL", "finishMessage": "f"}]}, r"\(f\)"),
     ],
 )
 def test_lost_or_truncated_calls_raise_answer_error(format_, case, changes, message, as_given):
@@ -260,17 +201,9 @@ def test_calls_run_through_a_registry_and_return_to_the_provider():
         """Weather."""
         return {"city": city, "days": days}
 
-    message = {
-        "tool_calls": [
-            {
-                "id": "a",
-                "type": "function",
-                "function": {"name": "weather", "arguments": '{"city":"Oslo","days":null}'},
-            },
-            {"id": "b", "type": "function", "function": {"name": "weather", "arguments": '{"city":'}},
-            {"id": "c", "type": "function", "function": {"name": "wether", "arguments": "{}"}},
-        ]
-    }
+    texts = {"a": '{"city":"Oslo","days":null}', "b": '{"city":'}
+    items = [{"id": id_, "function": {"name": "weather", "arguments": text}} for id_, text in texts.items()]
+    message = {"tool_calls": [*items, {"id": "c", "function": {"name": "wether", "arguments": "{}"}}]}
     calls = openai_strict.calls(message, registry.definitions())
     converted = openai_strict.results([(call, registry.call(call)) for call in calls], registry.definitions())
     assert [item["tool_call_id"] for item in converted] == ["a", "b", "c"]

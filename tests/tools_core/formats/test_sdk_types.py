@@ -1,6 +1,8 @@
-"""Converted definitions and results, validated by the types of the providers' SDKs."""
+"""Converted definitions and results, checked against the types of the SDKs and the documented keywords."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 import pytest
 from pydantic import TypeAdapter
@@ -53,7 +55,7 @@ RESULTS = {
 
 @pytest.fixture
 def accepted(sdk):
-    """Return whether the SDK's type accepts item value and knows every key of it."""
+    """Return whether the SDK's type accepts every value and has a field for each of its keys."""
 
     def accepted(kind, values):
         adapter = TypeAdapter(sdk(*kind))
@@ -117,3 +119,37 @@ def test_files_in_messages_match_the_types_of_gemini(sdk):
     files = [Image(PNG), Audio(b"ID3"), File(b"%PDF-1.7"), File(b"x", "text/plain"), File(b"\xff")]
     content = sdk("google.genai.types", "Content").model_validate({"role": "user", "parts": gemini.content(files)})
     assert [bool(part.inline_data) for part in content.parts] == [True, True, True, True, False]
+
+
+CLOSED = {"properties", "required", "additionalProperties"}
+KEYWORDS = {
+    "openai-strict": {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"},
+    "anthropic-strict": {"default", "minItems"},
+}
+
+
+def parts(schema):
+    """Yield a converted schema and all of its subschemas."""
+    yield schema
+    for part in [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", [])]:
+        yield from parts(part)
+    if "items" in schema:
+        yield from parts(schema["items"])
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_strict_schemas_have_only_documented_keywords(name, real_definitions):
+    parsed = KEYWORDS[name] | CLOSED | {"type", "enum", "const", "description", "title", "items", "anyOf", "format"}
+    strict = 0
+    for definition in chain.from_iterable(real_definitions):
+        [converted] = FORMATS[name].definitions([definition])
+        converted = converted.get("function", converted)
+        strict += converted["strict"]
+        for part in parts(converted.get("parameters") or converted["input_schema"]) if converted["strict"] else ():
+            assert part.keys() <= parsed
+            assert "anyOf" in part or "type" in part
+            if "object" in part.get("type", ()):
+                assert part.keys() >= CLOSED
+                assert part["additionalProperties"] is False
+                assert name != "openai-strict" or part["required"] == list(part["properties"])
+    assert strict > 2_500

@@ -22,9 +22,7 @@ SCALARS = (
     | st.sampled_from(["", "a", "bb", "7", "2.5", "true", "null", "[1]", '{"a": 1}', "é", "x y"])
 )
 VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
-    max_leaves=8,
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
 )
 TYPES = ["string", "integer", "number", "boolean", "object", "array", "null"]
 SIZES = st.integers(0, 3)

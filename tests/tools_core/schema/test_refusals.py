@@ -21,30 +21,21 @@ ITSELF["not"] = ITSELF
         ({"$ref": "#x"}, "#/$ref", "cannot be resolved"),
         ({"$dynamicRef": "#x"}, "#/$dynamicRef", "$ref"),
         ({"properties": {"a": {"$id": "b"}}}, "#/properties/a/$id", "$defs"),
-        ({"$ref": "https://example.com/s"}, "#/$ref", "#/$defs/name"),
         ({"$ref": "#/$defs/none"}, "#/$ref", "cannot be resolved"),
         ({"unevaluatedProperties": False}, "#/unevaluatedProperties", "additionalProperties"),
-        ({"allOf": [{"unevaluatedItems": False}]}, "#/allOf/0/unevaluatedItems", "prefixItems"),
         ({"dependencies": {}}, "#/dependencies", "dependentRequired"),
         ({"dependentSchemas": {}}, "#/dependentSchemas", "then"),
         ({"contains": {}}, "#/contains", "in words"),
         ({"items": [{}]}, "#/items", "prefixItems"),
         ({"minimum": 1, "exclusiveMinimum": True}, "#/exclusiveMinimum", "a number"),
-        ({"properties": {"a": {"required": True}}}, "#/properties/a/required", "an array of property names"),
         ({"type": "int"}, "#/type", "integer"),
-        ({"enum": "abc"}, "#/enum", "an array"),
-        ({"maxLength": "5"}, "#/maxLength", "whole number"),
         ({"multipleOf": 0}, "#/multipleOf", "above 0"),
         ({"uniqueItems": 1}, "#/uniqueItems", "true or false"),
-        ({"required": [1]}, "#/required", "names"),
-        ({"properties": []}, "#/properties", "an object of schemas"),
         ({"properties": {"a": "string"}}, "#/properties/a", "a schema"),
-        ({"allOf": []}, "#/allOf", "an array of schemas"),
         ({"dependentRequired": {"a": "b"}}, "#/dependentRequired", "lists of names"),
         ({"$defs": {"unused": {"$dynamicAnchor": "x"}}}, "#/$defs/unused/$dynamicAnchor", "$ref"),
         ({"$ref": "#/extra", "extra": {"type": "int"}}, "#/extra/type", "integer"),
         ("string", "#", "must be a schema"),
-        (None, "#", "must be a schema"),
     ],
 )
 def test_an_unsupported_schema_is_refused_with_path_and_advice(schema: Any, place: str, advice: str) -> None:
@@ -57,12 +48,7 @@ def test_an_unsupported_schema_is_refused_with_path_and_advice(schema: Any, plac
 
 def test_annotations_and_unknown_keywords_are_ignored() -> None:
     validator = compile_schema(
-        {
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "format": "email",
-            "default": 3,
-            "x-mine": {"type": 7},
-        }
+        {"$schema": "http://json-schema.org/draft-07/schema#", "format": "email", "default": 3, "x-mine": {"type": 7}}
     )
     assert validator.accepts("no address")
 
@@ -91,9 +77,3 @@ def test_later_changes_to_a_schema_have_no_effect() -> None:
 def test_schemas_must_be_json(schema: Any) -> None:
     with pytest.raises(SchemaError, match="the schema is not JSON"):
         compile_schema(schema)
-
-
-def test_a_reference_to_itself_refuses_every_value() -> None:
-    validator = compile_schema({"$ref": "#"})
-    assert not validator.accepts(1)
-    assert validator.check(1).problems
