@@ -2,7 +2,6 @@
 
 from dataclasses import InitVar, dataclass
 from datetime import date
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -83,19 +82,6 @@ def test_a_default_that_does_not_fit_its_hint_is_refused(hint, default):
     take.__annotations__["x"] = hint
     with pytest.raises(DefinitionError, match=r"take: the default of x.* change the default or the type hint"):
         tool(take)
-
-
-@pytest.mark.parametrize(
-    ("hint", "default"),
-    [(int, None), (float, 1), (Path, Path("a")), (Path, "a"), (date, date(2026, 1, 1)), (int, object()), (int, ...)],
-    ids=str,
-)
-def test_defaults_of_none_and_of_python_objects_are_accepted(hint, default):
-    def take(x: Any = default) -> bool:
-        return x is default
-
-    take.__annotations__["x"] = hint
-    assert tool(take).call().output is True
 
 
 @dataclass

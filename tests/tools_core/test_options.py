@@ -1,5 +1,7 @@
 """Options of tools: no option is lost, and a misspelt option is refused."""
 
+import functools
+
 import pytest
 
 from tools_core import DefinitionError, Registry, Tool, Toolset, tool
@@ -35,6 +37,25 @@ def test_tool_options_on_a_static_execute_are_refused(decorate):
 
 def test_a_method_of_a_plain_class_keeps_its_options():
     assert tool(Mixin().remove).requires_approval
+
+
+def test_options_pass_through_other_decorators():
+    def logged(function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    class Files(Toolset):
+        @logged
+        @tool(requires_approval=True)
+        def remove(self, path: str) -> str:
+            """Remove a file."""
+            return f"removed {path}"
+
+    remove = Files().tool("remove")
+    assert remove.requires_approval and remove.call(path="a").output == "removed a"
 
 
 def test_a_mixin_of_a_toolset_keeps_its_options():

@@ -71,17 +71,6 @@ def test_methods_of_a_parent_toolset_count_and_may_be_taken_away():
     assert list(by_name(MoreNotes("a"))) == ["more_notes_add", "more_notes_clear", "read_notes"]
 
 
-def test_the_prefix_can_be_left_out():
-    class Maths(Toolset):
-        prefix = False
-
-        def double(self, n: int) -> int:
-            """Double."""
-            return 2 * n
-
-    assert by_name(Maths())["double"].call(n=2).output == 4
-
-
 def test_a_method_without_type_hints_is_refused_at_definition():
     with pytest.raises(DefinitionError, match="hit"):
 
@@ -289,6 +278,8 @@ def test_a_decorated_function_that_cannot_be_a_tool_of_its_toolset_is_refused():
 
 
 class Described(Toolset, description="The shared notebook of the team."):
+    prefix = False
+
     def add(self, text: str) -> str:
         """Add a note."""
         return text
@@ -298,7 +289,8 @@ class Described(Toolset, description="The shared notebook of the team."):
         return ""
 
 
-def test_the_description_of_a_toolset_reaches_the_model_after_that_of_each_tool():
+def test_a_toolset_adds_its_description_and_may_leave_out_its_name():
+    assert list(by_name(Described())) == ["add", "read"]
     add, read = (new_tool.definition["description"] for new_tool in Described().tools)
     assert add == "Add a note.\n\nThe shared notebook of the team."
     assert read == "Read all notes.\n\nThe shared notebook of the team."

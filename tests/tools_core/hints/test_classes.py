@@ -68,10 +68,6 @@ class Point(NamedTuple):
     note: str = ""
 
 
-class Odd(NamedTuple):
-    value: int
-
-
 def test_a_typed_dict_stays_a_dict_with_its_members_converted(read):
     argument = read(Item)
     assert argument.schema == {
@@ -129,17 +125,3 @@ def test_a_named_tuple_is_an_object_for_the_model_and_a_tuple_for_the_tool(read)
     assert argument.schema["properties"]["note"] == {"type": "string", "default": ""}
     assert argument.schema["properties"]["day"] == {"type": "string", "format": "date"}
     assert argument.convert({"x": 1, "day": "2026-11-20"}) == Point(1, date(2026, 11, 20))
-
-
-def test_a_subclass_of_a_named_tuple_keeps_its_fields(read):
-    class Strict(Odd):
-        def __new__(cls, value):
-            if value % 2 == 0:
-                raise ValueError("must be odd")
-            return super().__new__(cls, value)
-
-    argument = read(Strict)
-    assert argument.schema["properties"] == {"value": {"type": "integer"}}
-    assert type(argument.convert({"value": 3})) is Strict
-    with pytest.raises(InvalidArguments, match="x is invalid: must be odd"):
-        argument.convert({"value": 2})

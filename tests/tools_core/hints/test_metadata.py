@@ -7,32 +7,23 @@ from typing import Annotated, Any
 
 import annotated_types as at
 import pytest
-from pydantic import AfterValidator, Field, FilePath, NonNegativeInt, StringConstraints
+from pydantic import AfterValidator, Field, FilePath, StringConstraints
 from typing_extensions import Doc
 
 from tools_core import DefinitionError, tool
 
 SCHEMAS = [
     (Annotated[int, "Number of items."], {"type": "integer", "description": "Number of items."}),
-    (Annotated[Annotated[int, "inner"], "outer"], {"type": "integer", "description": "outer"}),
     (Annotated[int, Doc("Number of items.")], {"type": "integer", "description": "Number of items."}),
     (list[Annotated[int, "One."]], {"type": "array", "items": {"type": "integer", "description": "One."}}),
     (Annotated[int, at.Ge(1), at.Lt(9)], {"type": "integer", "minimum": 1, "exclusiveMaximum": 9}),
-    (Annotated[float, at.Gt(0), at.Le(1.5)], {"type": "number", "exclusiveMinimum": 0, "maximum": 1.5}),
     (Annotated[int, at.Interval(ge=1, le=3)], {"type": "integer", "minimum": 1, "maximum": 3}),
-    (Annotated[int, at.MultipleOf(5)], {"type": "integer", "multipleOf": 5}),
     (Annotated[str, at.Len(1, 3)], {"type": "string", "minLength": 1, "maxLength": 3}),
-    (Annotated[list, at.MinLen(1)], {"type": "array", "items": {}, "minItems": 1}),
     (Annotated[dict, at.MaxLen(2)], {"type": "object", "maxProperties": 2}),
     (Annotated[int | None, at.Ge(1)], {"type": ["integer", "null"], "minimum": 1}),
     (
         Annotated[str, StringConstraints(pattern="^a", max_length=4)],
         {"type": "string", "maxLength": 4, "pattern": "^a"},
-    ),
-    (NonNegativeInt, {"type": "integer", "minimum": 0}),
-    (
-        Annotated[int, Field(ge=1, description="Number of items.")],
-        {"type": "integer", "minimum": 1, "description": "Number of items."},
     ),
     (
         Annotated[str, Field(pattern="^a$", examples=["a"])],
@@ -105,15 +96,6 @@ def test_a_field_as_default_carries_limits_text_and_default():
     }
     assert new_tool.call(a=1).output == (1, [], 3)
     assert new_tool.call(a=1, b=[2], c=4).output == (1, [2], 4)
-
-
-def test_the_default_of_a_field_is_fresh_for_every_call():
-    def take(a: Any = Field(default=[])):  # noqa: B008  # as pydantic's users write it
-        a.append(1)
-        return a
-
-    new_tool = tool(take)
-    assert new_tool.call().output == new_tool.call().output == [1]
 
 
 def test_a_field_in_annotated_may_have_the_default():

@@ -1,6 +1,5 @@
 """pydantic models: their schema, their values, their errors."""
 
-import dataclasses
 from datetime import date
 from typing import Literal
 
@@ -82,14 +81,6 @@ def test_a_recursive_model_is_a_reference(read):
     argument = read(Tree)
     assert argument.schema["$ref"] == "#/$defs/Tree"
     assert argument.convert({"value": 1, "children": [{"value": 2}]}).children[0] == Tree(value=2)
-
-
-def test_a_model_inside_other_types_is_converted(read):
-    @dataclasses.dataclass
-    class Trip:
-        stops: dict[str, City]
-
-    assert read(Trip | None).convert({"stops": {"a": {"name": "B"}}}) == Trip({"a": City(name="B")})
 
 
 def test_every_error_of_a_model_is_a_problem_with_its_path(read):

@@ -44,16 +44,6 @@ def test_postponed_hints_are_evaluated_at_every_level():
     assert schema["properties"]["name"]["description"] == "The name."
 
 
-def test_a_local_class_may_use_its_own_name():
-    class Local(TypedDict):
-        children: list[Local]
-
-    def take(x): ...
-
-    take.__annotations__ = {"x": Local}
-    assert list(tool(take).input_schema["$defs"]) == ["Local"]
-
-
 def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
     class Local(TypedDict):
         day: date

@@ -56,17 +56,6 @@ def test_two_recursive_types_of_one_name_are_kept_apart():
     assert schema["$defs"]["Node2"]["properties"]["text"] == {"type": "string"}
 
 
-def test_a_type_without_recursion_has_no_reference(read):
-    class Point(TypedDict):
-        x: int
-
-    assert "$defs" not in read(tuple[Point, Point]).tool.input_schema
-
-
-def test_a_type_alias_has_the_schema_of_its_type(read):
-    assert read(Dates).convert(["2026-11-20"]) == [date(2026, 11, 20)]
-
-
 def test_a_recursive_alias_has_its_schema_in_defs(read):
     argument = read(Json)
     assert argument.schema == {"$ref": "#/$defs/Json"}

@@ -45,17 +45,6 @@ def properties(function, **options):
     return tool(function, **options).input_schema["properties"]
 
 
-def test_the_schema_of_a_function_is_a_complete_object_schema():
-    def place(order_id: str, count: int = 1): ...
-
-    assert tool(place).input_schema == {
-        "type": "object",
-        "properties": {"order_id": {"type": "string"}, "count": {"type": "integer", "default": 1}},
-        "required": ["order_id"],
-        "additionalProperties": False,
-    }
-
-
 def test_a_plain_default_stands_in_for_a_missing_hint():
     def take(a="x", b=1, c=1.5, d=True): ...
 
@@ -83,13 +72,6 @@ def test_a_default_is_shown_if_it_is_plain_json_that_fits(read, hint, default, e
     schema = read(hint, default).schema
     assert {key: value for key, value in schema.items() if key == "default"} == expected
     assert read(hint, default).tool.input_schema["required"] == []
-
-
-def test_an_absent_argument_has_the_default_of_the_function():
-    def take(day: date = date(2026, 1, 1)):
-        return day
-
-    assert tool(take).call().output == date(2026, 1, 1)
 
 
 def test_extra_keywords_are_accepted_if_the_function_takes_them():

@@ -69,9 +69,7 @@ def check_name(name: object, owner: str) -> str:
     rule = "use 1 to 64 of the letters A-Z and a-z, digits, _ and -, and begin with a letter or _"
     if name == "":
         raise DefinitionError(f'{owner}: cannot derive a tool name; set name = "my_tool" ({rule})')
-    if not isinstance(name, str):
-        raise DefinitionError(f"{owner}: name must be text, got {show(name)}; {rule}")
-    if not re.fullmatch(NAME_PATTERN, name):
+    if not isinstance(name, str) or not re.fullmatch(NAME_PATTERN, name):
         raise DefinitionError(f"{owner}: invalid tool name {show(name)}; {rule}")
     return name
 
@@ -79,14 +77,11 @@ def check_name(name: object, owner: str) -> str:
 @lru_cache(maxsize=1024)
 def misspelt(name: str) -> str | None:
     """Return the option that `name` misspells; None for an option and for any other name."""
-    plain = name.replace("_", "").lower()
-    if name in OPTIONS or name.startswith("_") or len(plain) < 6:
+    if name in OPTIONS or name.startswith("_") or len(name) < 6:
         return None
-    same = {option.replace("_", ""): option for option in OPTIONS}
-    if plain in same:
-        return same[plain]
-    close = get_close_matches(name, OPTIONS, n=1, cutoff=0.85)
-    return close[0] if close and f"{close[0]}s" != name != close[0].removesuffix("s") else None
+    for option in get_close_matches(name.lower(), OPTIONS, n=1, cutoff=0.85):
+        return option if name not in (f"{option}s", option.removesuffix("s")) else None
+    return None
 
 
 def check_class_attributes(cls: type, owner: str) -> None:
