@@ -693,12 +693,3 @@ def test_a_run_begins_with_what_other_processes_have_done(store):
     Session.open(store, "chat").rollback(0)
     agent.generate("d")
     assert [message.content for message in agent.session] == ["d", "Three"]
-
-
-def test_a_message_is_read_from_the_store_when_it_is_first_needed(store):
-    Session(id="chat", store=store, messages=[User(content="Hi")])
-    store.append("chat", [Record("message", {"message": {"id": "1", "role": "robot"}})], after=1)
-    session = Session.open(store, "chat")
-    assert len(session) == 2
-    with pytest.raises(ValueError, match="robot"):
-        _ = session.messages

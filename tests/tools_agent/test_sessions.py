@@ -1,5 +1,8 @@
 """Sessions: reading, changing and approving, and what a store keeps of them."""
 
+import sys
+from itertools import chain
+
 import pytest
 
 from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User
@@ -10,6 +13,48 @@ def session_with(result, **reply):
     """Return a session with one call, `c`, and its result."""
     message = ToolResult(tool_call_id="c", name="look", result=result)
     return Session([User(content="Go"), Assistant(id="a", tool_calls=[ToolCall("c", "look", {})], **reply), message])
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+
+def test_a_session_is_a_sequence_of_its_messages():
+    session = session_with(Result.ok("x"))
+    messages = session.messages
+    assert (session[0], session[-1], session[1:]) == (messages[0], messages[2], messages[1:])
+    assert (len(session), list(session), list(reversed(session))) == (3, messages, messages[::-1])
+    with pytest.raises(IndexError):
+        _ = session[3]
+
+
+def test_a_step_runs_no_more_code_in_a_long_session():
+    def calls_in(size):
+        count = 0
+
+        def profile(frame, event, argument):
+            nonlocal count
+            count += event == "call"
+
+        @tool(read_only=True, timeout=None)
+        def look() -> str:
+            """Look."""
+            return "x"
+
+        calls = [ToolCall(f"c{number}", "look", {}) for number in range(size)]
+        results = [ToolResult(tool_call_id=call.id, name="look", result=Result.ok("x")) for call in calls]
+        replies = [Assistant(tool_calls=[call]) for call in calls]
+        session = Session([User(content="Go"), *chain(*zip(replies, results, strict=True))])
+        model = ScriptedProvider(ToolCall("new", "look", {}), "Done")
+        agent = Agent(session, model=model, tools=[look], runtime="inline")
+        sys.setprofile(profile)
+        try:
+            agent.generate("Go on")
+        finally:
+            sys.setprofile(None)
+        return count
+
+    calls_in(2)  # imports
+    assert calls_in(2000) < 1.1 * calls_in(20)
 
 
 # ------------------------------------------------------------------------------------------------ changing results

@@ -103,7 +103,7 @@ class SessionLog:
     @property
     def reply_count(self) -> int:
         """The number of replies of the model."""
-        return sum(entry.is_assistant for entry in self.transcript.entries)
+        return self.transcript.reply_count
 
     def add(self, message: Message) -> None:
         """Record a message."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from getpass import getuser
-from typing import Any, Self
+from typing import Any, Self, overload
 from uuid import uuid4
 
 from tools_agent._messages import Assistant, Message, ToolResult
@@ -17,9 +17,9 @@ from tools_core import Result, ToolCall
 class Session:
     """The messages of a conversation and its pending tool calls.
 
-    Each change is appended to `store`, if there is one, before it is visible here. Each tool call has at most one
-    result, directly after the message with the call. Iterating yields the messages; `len`, `reversed` and `in` work as
-    well. Change messages between runs, not during a run.
+    Each change is in the `store`, if there is one, before it is visible here. Each tool call has at most one result,
+    directly after the message with the call. A session is a sequence of its messages: `session[-1]`. Change messages
+    between runs, not during a run.
 
     Attributes:
         id: The name in the store.
@@ -79,16 +79,24 @@ class Session:
     @property
     def messages(self) -> list[Any]:
         """A new list of the messages, in order."""
-        return list(self.log.transcript)
+        return list(self.log.transcript.messages)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.messages)
+        yield from self.messages
 
     def __reversed__(self) -> Iterator[Any]:
-        return reversed(self.log.transcript)
+        yield from reversed(self.messages)
 
     def __len__(self) -> int:
-        return len(self.log.transcript)
+        return len(self.log.transcript.messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        messages = self.log.transcript.messages
+        return list(messages[index]) if isinstance(index, slice) else messages[index]
 
     def __bool__(self) -> bool:
         return True
@@ -96,7 +104,7 @@ class Session:
     @property
     def orphaned_tool_call_ids(self) -> list[str]:
         """The ids of all tool calls without a result."""
-        return [id for entry in self.log.transcript.entries for id in entry.unanswered]
+        return self.log.transcript.unanswered
 
     @property
     def pending_tool_calls(self) -> list[ToolCall]:

@@ -86,34 +86,34 @@ class Transcript:
         self.entries: list[Entry] = []
         self.calls: dict[str, CallState] = {}  # those that were started or asked about, by id
         self.summary: Mapping[str, Any] | None = None
-        self._by_id: dict[str, Entry] = {}
+        self.reply_count = 0
+        self._by_id: dict[str, Entry] = {}  # results included
+        self._unanswered: dict[str, Entry] = {}  # the messages that ask for calls without a result, by call id
+        self._messages: list[Any] | None = []  # None after a change that is not at its end, and after reading
         self.askers: dict[str | None, Entry] = {}  # the messages that ask for calls, by call id
         for record in records:
             self.read(record)
 
     # ------------------------------------------------------------------------------------------------ reading
 
-    def __iter__(self) -> Iterator[Any]:
-        for entry in self.entries:
-            if entry.results:
-                yield from entry
-            else:
-                yield entry.message
+    @property
+    def messages(self) -> Sequence[Any]:
+        """The messages, in order; not a copy."""
+        if self._messages is None:
+            self._messages = [message for entry in self.entries for message in entry]
+        return self._messages
 
-    def __len__(self) -> int:
-        return len(self.entries) + sum(len(entry.results) for entry in self.entries if entry.results)
-
-    def __reversed__(self) -> Iterator[Any]:
-        for entry in reversed(self.entries):
-            yield from reversed(list(entry))
+    @property
+    def unanswered(self) -> list[str]:
+        """The ids of the calls without a result, in order."""
+        askers = list(self._unanswered.values())
+        if all(entry is askers[0] for entry in askers):
+            return askers[0].unanswered if askers else []
+        return [id for entry in self.entries for id in entry.unanswered]
 
     def find(self, id: str) -> Entry | None:
         """Return the entry of the message with this id, results included."""
-        entry = self._by_id.get(id)
-        if entry is not None:
-            return entry
-        results = (result for entry in self.entries for result in entry.results.values())
-        return next((result for result in results if result.id == id), None)
+        return self._by_id.get(id)
 
     def state(self, call_id: str) -> CallState:
         """Return what is known of a call."""
@@ -128,6 +128,7 @@ class Transcript:
 
     def read(self, record: Record) -> None:
         """Apply a record of a store. Raises StoreError if it is damaged."""
+        self._messages = None  # so that messages are converted when they are needed
         self._record = (self._record[0], record.seq)
         try:
             self.apply(record.kind, record.data)
@@ -145,11 +146,14 @@ class Transcript:
         after = data.get("after")
         if after is None:
             self.entries.append(entry)
+            if self._messages is not None:
+                self._messages.append(entry.message)
         else:
             self.entries.insert(self._position(after) + 1 if after else 0, entry)
+            self._messages = None
+        self.reply_count += entry.is_assistant
         self._by_id[entry.id] = entry
-        for id in entry.call_ids:
-            self.askers[id] = entry
+        self._ask(entry)
 
     def _apply_update(self, data: Mapping[str, Any]) -> None:
         value = data["message"]
@@ -158,28 +162,42 @@ class Transcript:
             return
         before = entry.message.tool_calls if entry.is_assistant else ()
         entry.set(value, self._record)
+        self._messages = None
         if not entry.is_assistant:
             return
         for call in before:
             if call not in entry.message.tool_calls:  # what was approved, or started, was another call
                 self._forget(call.id)
             if call.id not in entry.call_ids:
-                entry.results.pop(call.id, None)
-        self.askers.update(dict.fromkeys(entry.call_ids, entry))
+                self._drop_result(entry, call.id)
+        self._ask(entry)
 
     def _apply_remove(self, data: Mapping[str, Any]) -> None:
         for id in data["ids"]:
             entry = self._by_id.pop(id)
             del self.entries[self._position(id)]
+            self.reply_count -= entry.is_assistant
             for call_id in entry.call_ids:
                 self._forget(call_id)
+                self._drop_result(entry, call_id)
+        self._messages = None
 
     def _apply_tool_started(self, data: Mapping[str, Any]) -> None:
         self.calls.setdefault(data["call_id"], CallState()).attempts = data["attempt"]
 
     def _apply_tool_finished(self, data: Mapping[str, Any]) -> None:
         id = data["call_id"]
-        self.askers[id].results[id] = Entry(data["message"], self._record)
+        asker = self.askers[id]
+        if self._messages is not None and asker is self.entries[-1]:
+            del self._messages[-1 - len(asker.results) :]
+        else:
+            self._messages = None
+        self._drop_result(asker, id)
+        asker.results[id] = result = Entry(data["message"], self._record)
+        self._by_id[result.id] = result
+        if self._messages is not None:
+            self._messages.extend(asker)
+        self._unanswered.pop(id, None)
         self.calls.pop(id, None)
 
     def _apply_approval_asked(self, data: Mapping[str, Any]) -> None:
@@ -203,8 +221,20 @@ class Transcript:
                 return place
         raise ValueError(f"the session has no message {id!r}")
 
+    def _ask(self, entry: Entry) -> None:
+        for id in entry.call_ids:
+            self.askers[id] = entry
+            if id not in entry.results:
+                self._unanswered[id] = entry
+
+    def _drop_result(self, entry: Entry, call_id: str) -> None:
+        result = entry.results.pop(call_id, None)
+        if result is not None:
+            self._by_id.pop(result.id, None)
+
     def _forget(self, call_id: str) -> None:
         self.askers.pop(call_id, None)
+        self._unanswered.pop(call_id, None)
         self.calls.pop(call_id, None)
 
 
