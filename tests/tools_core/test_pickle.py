@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -136,45 +134,6 @@ def test_a_copied_tool_keeps_its_definition_and_options(original, copy_tool):
     for arguments in ({"count": 1_000_000}, {"count": 1}, {"number": 1}):
         assert other.call(arguments) == original.call(arguments)
     assert other.definition == unpickled(other).definition
-
-
-TOOLS = """
-from tools_core import Toolset, tool
-
-COUNT = {"count": {"type": "integer", "maximum": 100}}
-LIMITED = {"type": "object", "properties": COUNT, "additionalProperties": False}
-
-def plain(count=1):
-    return count
-
-limited = tool(plain, name="limited", description="Count.", input_schema=LIMITED)
-
-class Counter(Toolset):
-    @tool(input_schema=LIMITED, requires_approval=True)
-    def count(self, count=1):
-        return count
-
-method = Counter().tool("count")
-plain.__doc__ = "Set " + "later."
-"""
-SEND = "import pickle, sys, sums; sys.stdout.buffer.write(pickle.dumps([sums.limited, sums.method]))"
-RECEIVE = """
-import pickle, sys
-for each in pickle.load(sys.stdin.buffer):
-    results = each.call(count=1_000_000), each.call(count=7)
-    print(each.name, each.description, each.requires_approval, results[0].error_type, results[1])
-"""
-
-
-def test_a_tool_from_another_process_keeps_its_schema(tmp_path):
-    (tmp_path / "sums.py").write_text(TOOLS)
-    sent = subprocess.run([sys.executable, "-c", SEND], cwd=tmp_path, stdout=subprocess.PIPE, check=True).stdout
-    words = [sys.executable, "-c", RECEIVE]
-    done = subprocess.run(words, cwd=tmp_path, input=sent, stdout=subprocess.PIPE, check=True)
-    assert done.stdout.decode().splitlines() == [
-        "limited Count. False validation_error 7",
-        "counter_count  True validation_error 7",
-    ]
 
 
 @pytest.mark.parametrize("copy_tool", [unpickled, copy.copy, copy.deepcopy])

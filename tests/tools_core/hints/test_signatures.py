@@ -1,12 +1,10 @@
 """From a function to input schema, output schema, description and context."""
 
 import functools
-from collections.abc import Awaitable
-from dataclasses import dataclass, field
 from datetime import date
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, NamedTuple, Optional, TypedDict
+from typing import Annotated, Optional, TypedDict
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -21,16 +19,6 @@ class Unit(Enum):
 
 class Answer(TypedDict):
     text: str
-
-
-@dataclass
-class Record:
-    text: str
-    size: int = field(default=0, init=False)
-
-
-class Pair(NamedTuple):
-    left: int
 
 
 class Model(BaseModel):
@@ -138,13 +126,7 @@ def test_the_docstring_of_a_class_goes_before_that_of_its_method():
 
 @pytest.mark.parametrize(
     ("returns", "expected"),
-    [
-        (Answer, ["text"]),
-        (Record, ["size", "text"]),
-        (Pair, ["left"]),
-        (Model, ["day"]),
-        (dict[str, int], []),
-    ],
+    [(Answer, ["text"]), (Model, ["day"]), (dict[str, int], [])],
     ids=str,
 )
 def test_a_return_type_with_members_gives_an_output_schema(returns, expected):
@@ -155,13 +137,7 @@ def test_a_return_type_with_members_gives_an_output_schema(returns, expected):
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
     assert sorted(schema.get("properties", {})) == expected
-
-
-@pytest.mark.parametrize("returns", [None, str, dict, list[Answer], Answer | None, Awaitable[int]], ids=str)
-def test_any_other_result_has_no_output_schema(returns):
-    def take(): ...
-
-    take.__annotations__ = {"return": returns}
+    take.__annotations__ = {"return": list[returns]}
     assert tool(take).output_schema is None
 
 
