@@ -32,6 +32,7 @@ class Answer:
     error: str = "overloaded"
     code: str | None = None
     sent: int | None = None  # the number of events after which the connection is cut
+    keeps_alive: bool = False  # leaves the connection open
     waits: bool = False  # after the first events, until the client hangs up
 
 
@@ -153,9 +154,16 @@ class Server:
         self.queue: deque[Answer] = deque()
         self.bodies: list[Any] = []
         self.hung_up = threading.Event()
+        self.connections_closed = threading.Semaphore(0)
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def finish(self):
+                super().finish()
+                outer.connections_closed.release()
+
             def do_POST(self):
                 outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 outer.answer(self, outer.queue.popleft(), SPOKEN[language])
@@ -171,7 +179,8 @@ class Server:
         failed = answer.status != 200
         handler.send_response(answer.status)
         handler.send_header("Content-Type", "application/json" if failed else "text/event-stream")
-        handler.send_header("Connection", "close")
+        if not answer.keeps_alive:
+            handler.send_header("Connection", "close")
         if not failed:
             handler.send_header("Transfer-Encoding", "chunked")
         for name, value in answer.headers.items():

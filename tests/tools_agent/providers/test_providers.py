@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import gc
 import json
+import warnings
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -433,3 +435,69 @@ def test_closing_the_asynchronous_iterator_closes_the_connection(api):
         return await asyncio.to_thread(made.server.hung_up.wait, 30)
 
     assert asyncio.run(first())
+
+
+KEPT = HELLO | {"keeps_alive": True}
+
+
+def test_the_end_of_an_event_loop_closes_its_connections(api, caplog):
+    made = api(*[KEPT] * 3)
+    for _ in range(3):
+        astreamed(made)
+        assert made.server.connections_closed.acquire(timeout=30)
+    gc.collect()
+    assert caplog.records == []
+
+
+def test_a_loop_that_is_closed_without_shutdown_leaves_no_client_behind(connect, caplog):
+    made = connect("openai", KEPT, KEPT)
+
+    async def ask_once():
+        return [piece async for piece in made.provider.astream(ask())]
+
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(ask_once())
+    loop.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        asyncio.run(ask_once())
+        del loop
+        gc.collect()
+    assert made.server.connections_closed.acquire(timeout=30)
+    assert made.server.connections_closed.acquire(timeout=30)
+    assert caplog.records == []
+
+
+def test_a_closed_provider_has_no_connections_and_can_be_used_again(api):
+    made = api(*[KEPT] * 4)
+    with made.provider:
+        streamed(made)
+    assert made.server.connections_closed.acquire(timeout=30)
+    assert streamed(made)[-1].content == "Hello"
+    made.provider.close()
+    assert made.server.connections_closed.acquire(timeout=30)
+
+    async def use_twice():
+        for _ in range(2):
+            async with made.provider:
+                assert [piece async for piece in made.provider.astream(ask())][-1].content == "Hello"
+            assert await asyncio.to_thread(made.server.connections_closed.acquire, timeout=30)
+
+    asyncio.run(use_twice())
+
+
+@pytest.mark.parametrize("name", ["openai", "anthropic"])
+def test_a_connection_serves_several_requests(connect, name):
+    made = connect(name, *[KEPT] * 4)
+
+    async def ask_twice():
+        for _ in range(2):
+            [piece async for piece in made.provider.astream(ask())]
+
+    streamed(made)
+    streamed(made)
+    asyncio.run(ask_twice())
+    made.provider.close()
+    assert made.server.connections_closed.acquire(timeout=30)
+    assert made.server.connections_closed.acquire(timeout=30)
+    assert not made.server.connections_closed.acquire(blocking=False)

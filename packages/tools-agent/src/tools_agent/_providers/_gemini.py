@@ -48,7 +48,7 @@ class GeminiProvider(SDKProvider):
     def _sync_client(self) -> Any:
         return self._client or self._make_client(is_async=False)
 
-    def _loop_client(self) -> Any:
+    async def _loop_client(self) -> Any:
         return self._async_client or self._make_client(is_async=True)
 
     def _without_retries(self, client: Any) -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
-from contextlib import closing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import closing, suppress
 from importlib import import_module
 from itertools import count
-from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
+from typing import Any, ClassVar, Self
 
 from tools_agent._events import Delta
 from tools_agent._messages import Assistant
@@ -32,6 +31,9 @@ class SDKProvider(ABC):
     """A model behind an official SDK, which is imported with the first request.
 
     By default the SDK reads its environment variables. Its retries are disabled, since `retry` replaces them.
+
+    Connections stay open for later requests, until `close` or `aclose`; those of an event loop until the loop ends. A
+    provider that was closed can be used again. A client that was passed in is never closed.
 
     Args:
         model: The name of the model that agents use.
@@ -65,7 +67,8 @@ class SDKProvider(ABC):
         }
         self._client = None if client is None else self._without_retries(client)
         self._async_client = None if async_client is None else self._without_retries(async_client)
-        self._async_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # connections belong to an event loop
+        self._created_client: Any = None
+        self._loop_clients: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None]]] = {}
         self._retry = retry or Retry()
 
     @abstractmethod
@@ -112,7 +115,7 @@ class SDKProvider(ABC):
         for attempt in count(1):
             reply = self._reply(request)
             try:
-                chunks = await self._send(self._loop_client(), arguments, request.timeout)
+                chunks = await self._send(await self._loop_client(), arguments, request.timeout)
                 try:
                     async for chunk in chunks:
                         for delta in reply.feed(chunk):
@@ -128,18 +131,61 @@ class SDKProvider(ABC):
             yield retrying
             await self._retry.async_sleep(retrying.delay)
 
-    def _sync_client(self) -> Any:
-        if self._client is None:
-            self._client = self._make_client(is_async=False)
-        return self._client
+    def close(self) -> None:
+        """Close the connections of synchronous requests."""
+        client, self._created_client = self._created_client, None
+        if client is not None:
+            client.close()
 
-    def _loop_client(self) -> Any:
+    async def aclose(self) -> None:
+        """Close the connections of synchronous requests, and those of this event loop."""
+        self.close()
+        _, lifetime = self._loop_clients.pop(asyncio.get_running_loop(), (None, None))
+        if lifetime is not None:
+            await lifetime.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _sync_client(self) -> Any:
+        if self._client is not None:
+            return self._client
+        if self._created_client is None:
+            self._created_client = self._make_client(is_async=False)
+        return self._created_client
+
+    async def _loop_client(self) -> Any:
+        """Return the client of this event loop: connections cannot be used in another one."""
         if self._async_client is not None:
             return self._async_client
+        for loop in [loop for loop in self._loop_clients if loop.is_closed()]:
+            abandoned, _ = self._loop_clients.pop(loop)
+            with suppress(Exception):  # without this, its destructor would log that the loop is closed
+                await abandoned.close()
         loop = asyncio.get_running_loop()
-        if loop not in self._async_clients:
-            self._async_clients[loop] = self._make_client(is_async=True)
-        return self._async_clients[loop]
+        if loop not in self._loop_clients:
+            client = self._make_client(is_async=True)
+            lifetime = _closed_with_the_loop(client)
+            self._loop_clients[loop] = client, lifetime
+            await anext(lifetime)
+        return self._loop_clients[loop][0]
+
+
+async def _closed_with_the_loop(client: Any) -> AsyncGenerator[None]:
+    """Close a client when the event loop ends: `asyncio.run` closes asynchronous generators that have begun."""
+    try:
+        yield
+    finally:
+        await client.close()
 
 
 def _unicode(value: Any) -> Any:
