@@ -38,35 +38,25 @@ if TYPE_CHECKING:  # type checkers and editors read the names here, Python in th
     from tools_core._values._result import Result as Result
     from tools_core._values._tool_call import ToolCall as ToolCall
 
-_MODULES = {
-    "Approval": "_tools._approval",
-    "ApprovalRequest": "_tools._approval",
-    "Approve": "_tools._approval",
-    "Audio": "_values._content",
-    "Block": "_values._content",
-    "Context": "_values._context",
-    "DefinitionError": "_values._errors",
-    "Denial": "_tools._approval",
-    "Effects": "_values._effects",
-    "EntryPoint": "_registry._entry_points",
-    "File": "_values._content",
-    "Halt": "_values._errors",
-    "Image": "_values._content",
-    "InvalidArguments": "_values._errors",
-    "Limits": "_values._limits",
-    "LoadProblem": "_registry._entry",
-    "Parameter": "_definition._parameter",
-    "Problem": "_values._problem",
-    "Registry": "_registry._registry",
-    "Result": "_values._result",
-    "Tool": "_tools._tool",
-    "ToolCall": "_values._tool_call",
-    "ToolError": "_values._errors",
-    "Toolset": "_tools._toolset",
-    "UnknownToolError": "_values._errors",
-    "registry": "_registry._registry",
-    "tool": "_tools._function",
+_NAMES = {
+    "_definition._parameter": ("Parameter",),
+    "_registry._entry": ("LoadProblem",),
+    "_registry._entry_points": ("EntryPoint",),
+    "_registry._registry": ("Registry", "registry"),
+    "_tools._approval": ("Approval", "ApprovalRequest", "Approve", "Denial"),
+    "_tools._function": ("tool",),
+    "_tools._tool": ("Tool",),
+    "_tools._toolset": ("Toolset",),
+    "_values._content": ("Audio", "Block", "File", "Image"),
+    "_values._context": ("Context",),
+    "_values._effects": ("Effects",),
+    "_values._errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
+    "_values._limits": ("Limits",),
+    "_values._problem": ("Problem",),
+    "_values._result": ("Result",),
+    "_values._tool_call": ("ToolCall",),
 }
+_MODULES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 __all__ = list(_MODULES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 

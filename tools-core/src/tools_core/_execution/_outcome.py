@@ -67,9 +67,9 @@ def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:
         result = Result.halt(cause.output)
     elif isinstance(cause, Stopped):
         result = cause.result()
-    elif isinstance(cause, InvalidArguments):  # the result renders the message when it is read
+    elif isinstance(cause, InvalidArguments):  # without the message, which few callers read
         metadata = {"reason": cause.reason} if cause.reason else None
-        result = Result(None, metadata, None, None, cause.type, cause)
+        result = Result(None, metadata, None, cause.type, cause)
     elif isinstance(cause, Exception):
         name, text = type(cause).__name__, _text(cause)
         type_ = "execution_error"

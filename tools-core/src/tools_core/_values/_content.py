@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 # The first bytes of common formats (the WHATWG MIME Sniffing standard, sections 6.1 and 6.2).
-_SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"OggS\x00", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-    (b"%PDF-", "application/pdf"),
-)
+_SIGNATURES = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"ID3": "audio/mpeg",
+    b"\xff\xfb": "audio/mpeg",
+    b"OggS\x00": "audio/ogg",
+    b"fLaC": "audio/flac",
+    b"%PDF-": "application/pdf",
+}
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -62,15 +62,15 @@ class Block:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON with the content in base64."""
-        text = binascii.b2a_base64(self.data, newline=False).decode("ascii")
-        return {"type": self.kind, "mime_type": self.mime_type, "data": text} | (
-            {"name": self.name} if self.name else {}
-        )
+        return self._facts(data=binascii.b2a_base64(self.data, newline=False).decode("ascii"))
 
     def summary(self) -> dict[str, Any]:
         """Describe the block without its content."""
-        facts: dict[str, Any] = {"type": self.kind, "mime_type": self.mime_type, "size": len(self.data)}
-        return facts | ({"name": self.name} if self.name else {})
+        return self._facts(size=len(self.data))
+
+    def _facts(self, **content: Any) -> dict[str, Any]:
+        facts = {"type": self.kind, "mime_type": self.mime_type, **content}
+        return facts | {"name": self.name} if self.name else facts
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.mime_type}, {len(self.data)} bytes>"
@@ -105,6 +105,14 @@ class File(Block):
 _KINDS: dict[str, type[Block]] = {"image": Image, "audio": Audio, "file": File}
 
 
+BINARY = (Block, bytes, bytearray, memoryview)
+
+
+def as_block(value: Any) -> Block:
+    """Return a block, or bytes as a `File`."""
+    return value if isinstance(value, Block) else File(bytes(value))
+
+
 def block_from_dict(value: Any) -> Any:
     """Restore blocks from the output of `to_dict()`, at any depth; return any other value unchanged."""
     if isinstance(value, list):
@@ -124,7 +132,7 @@ def block_from_dict(value: Any) -> Any:
 
 def sniff(data: bytes) -> str | None:
     """Detect the MIME type from the first bytes."""
-    for signature, mime_type in _SIGNATURES:
+    for signature, mime_type in _SIGNATURES.items():
         if data.startswith(signature):
             return mime_type
     if data[:4] == b"RIFF":

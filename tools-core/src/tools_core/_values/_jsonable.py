@@ -10,15 +10,13 @@ from enum import Enum
 from math import isfinite
 from typing import Any
 
-from tools_core._values._content import Block, File
-from tools_core._values._problem import Path, render_path
+from tools_core._values._content import BINARY, as_block
+from tools_core._values._problem import NON_FINITE, Path, render_path
 
 _MAX_DEPTH = 200
-_BINARY = (bytes, bytearray, memoryview)
 # Methods that return the content of a record: of pydantic; of our values and pandas; of named tuples; of numpy.
 _RECORD_METHODS = ("model_dump", "to_dict", "_asdict", "tolist")
 _LONG = 14_000  # bits of an integer: 4,214 digits, and sys.get_int_max_str_digits() begins at 4,300
-_NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 _ascii = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -136,15 +134,15 @@ class _Walk:
         return plain if isinstance(plain, str) else dumps(plain)
 
     def _other(self, value: Any, kind: type) -> Any:
+        if callable(value) and hasattr(value, "__qualname__"):
+            return self._without_form(kind, value.__qualname__)
         if isinstance(value, Enum):
             return self._plain(value.value)
         if isinstance(value, str | int | float):
             base = next(base for base in (str, int, float) if isinstance(value, base))
             return self._plain(base(value))
-        if isinstance(value, _BINARY):
-            value = File(bytes(value))
-        if isinstance(value, Block):
-            return value.summary() if self._is_brief else value.to_dict()
+        if isinstance(value, BINARY):
+            return as_block(value).summary() if self._is_brief else as_block(value).to_dict()
         if isinstance(value, Mapping):
             return self._object(value)
         if isinstance(value, AbstractSet):
@@ -158,11 +156,10 @@ class _Walk:
             return text
         if isinstance(value, Iterable):
             return self._array(value)
-        is_named = callable(value) and hasattr(value, "__qualname__")
-        return self._without_form(kind, value.__qualname__ if is_named else f"({kind.__name__})")
+        return self._without_form(kind, f"({kind.__name__})")
 
     def _non_finite(self, value: float) -> str:
-        text = _NON_FINITE[str(value)]
+        text = NON_FINITE[str(value)]
         if not self._allow_nan:
             raise _NotJSON(ValueError(f"{text}{self._place(self._path)} is not a JSON number; use None or text"))
         return text
@@ -183,8 +180,6 @@ class _Walk:
 
 def _fields(value: Any, kind: type) -> Any:
     """Return the content of a record-like value; None for any other."""
-    if isinstance(value, type):
-        return None
     for method in _RECORD_METHODS:
         if callable(getattr(kind, method, None)):
             if method == "model_dump" and hasattr(kind, "model_json_schema"):
@@ -197,8 +192,6 @@ def _fields(value: Any, kind: type) -> Any:
 
 
 def _text(value: Any, kind: type) -> str | None:
-    if isinstance(value, type):
-        return value.__qualname__
     if isinstance(value, BaseException):
         return f"{kind.__name__}: {value}"
     if hasattr(value, "isoformat"):
@@ -217,9 +210,7 @@ def duration(value: timedelta) -> str:
     value = abs(value)
     minutes, seconds = divmod(value.seconds, 60)
     hours, minutes = divmod(minutes, 60)
-    fraction = f".{value.microseconds:06d}".rstrip("0") if value.microseconds else ""
+    numbers = (str(hours), str(minutes), f"{seconds}.{value.microseconds:06d}".rstrip("0").rstrip("."))
+    time = "".join(f"{number}{unit}" for number, unit in zip(numbers, "HMS", strict=True) if number != "0")
     days = f"{value.days}D" if value.days else ""
-    time = "".join(f"{n}{unit}" for n, unit in ((hours, "H"), (minutes, "M")) if n)
-    if seconds or fraction:
-        time += f"{seconds}{fraction}S"
     return f"{sign}P{days}T{time}" if time else f"{sign}P{days or 'T0S'}"

@@ -13,6 +13,7 @@ Path: TypeAlias = tuple[Any, str | int] | None
 MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
 _PATH_LIMIT = 80
+NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 NOTHING: Any = object()
 
 
@@ -98,7 +99,7 @@ def show(value: Any, limit: int = _VALUE_LIMIT) -> str:
         # str() of a huge integer costs quadratic time, and Python refuses it past 4,300 digits.
         return str(value) if value.bit_length() < 200 else f"an integer of {value.bit_length()} bits"
     if kind is float:
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(str(value), str(value))
+        return NON_FINITE.get(str(value), str(value))
     if kind is list or kind is tuple:
         return f"an array of {len(value)}" if value else "an empty array"
     if kind is dict:

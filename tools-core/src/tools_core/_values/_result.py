@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
-from tools_core._values._content import Block, File, block_from_dict
+from tools_core._values._content import BINARY, Block, as_block, block_from_dict
 from tools_core._values._errors import ToolError
 from tools_core._values._jsonable import check, clean, dumps, to_json_text
 from tools_core._values._problem import show
@@ -16,9 +17,6 @@ from tools_core._values._problem import show
 P = ParamSpec("P")
 R = TypeVar("R", bound="Result")
 V = TypeVar("V")
-
-_BINARY = (Block, bytes, bytearray, memoryview)
-_KEYS = ("content", "error", "error_type", "metadata", "output")
 
 
 class _Factory(Generic[P, V]):
@@ -69,15 +67,16 @@ def _failure(
 
     On an instance: the message of a failure, else None.
     """
-    error_type = str(getattr(type, "value", type))
-    return cls(None, metadata and dict(metadata), None, str(message), error_type, exception)
+    return cls(None, metadata and dict(metadata), str(message), str(getattr(type, "value", type)), exception)
 
 
 def _message(result: Result) -> str | None:
-    """Return the message of a failure; the exception renders it if the call was rejected."""
-    if result._error is None and result._error_type is not None:
-        result._error = str(result._exception or "")
-    return result._error
+    """Return the message of a failure, else None."""
+    if result._error_type is None:
+        return None
+    if result._content is None:  # the call was rejected: only reading the message renders it
+        result._content = str(result._exception or "")
+    return str(result._content)
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -92,8 +91,7 @@ class Result:
     # Private fields with read-only properties: a frozen dataclass takes five times as long to create.
     _output: Any = None
     _metadata: Mapping[str, Any] | None = None
-    _content: Any = None
-    _error: str | None = None
+    _content: Any = None  # of a failure, the message
     _error_type: str | None = None
     _exception: BaseException | None = None
 
@@ -108,7 +106,7 @@ class Result:
         """
         result = data if isinstance(data, cls) else cls(data)
         if content is not None:
-            result = replace(result, **{"_content" if result.ok else "_error": content})
+            result = replace(result, _content=content)
         return result.with_metadata({**(metadata or {}), "halted": True})
 
     @classmethod
@@ -158,10 +156,10 @@ class Result:
         if self._error_type is not None:
             return self.error or ""
         value = self._output if self._content is None else self._content
-        if isinstance(value, _BINARY):
-            return (_as_block(value),)
-        if isinstance(value, list | tuple) and any(isinstance(item, _BINARY) for item in value):
-            return tuple(_as_block(item) if isinstance(item, _BINARY) else _as_text(item) for item in value)
+        if isinstance(value, BINARY):
+            return (as_block(value),)
+        if isinstance(value, list | tuple) and any(isinstance(item, BINARY) for item in value):
+            return tuple(as_block(item) if isinstance(item, BINARY) else _as_text(item) for item in value)
         return _as_text(value)
 
     def unwrap(self) -> Any:
@@ -184,29 +182,30 @@ class Result:
         }
         if self._error_type is not None:
             out["error_type"] = self._error_type
-        if self._content is not None:
+        elif self._content is not None:
             out["content"] = clean(self._content)
         return out
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
         """Restore a result from the output of `to_dict`; ValueError if `value` has another form."""
-        is_mapping: bool = isinstance(value, Mapping)
-        if not is_mapping or not isinstance(value.get("ok"), bool) or value.keys() - {"ok", *_KEYS}:
-            raise ValueError(f"a result has ok (true or false) and may have {', '.join(_KEYS)}; got {show(value)}")
-        ok, error, error_type = value["ok"], value.get("error"), value.get("error_type")
-        metadata = value.get("metadata") or {}
-        if not isinstance(metadata, Mapping):
-            raise ValueError(f"a result has ok and a mapping as metadata; got {show(metadata)}")  # noqa: TRY004  (it is data)
-        if ok and not (error is error_type is None):
-            raise ValueError(f"a result has ok or an error, not both; got {show(error or error_type)}")
-        if not ok and not (isinstance(error, str) and isinstance(error_type, str | None)):
-            raise ValueError(f"a result that is not ok has the text of an error; got {show(error)}")
+        fields: dict[str, Any] = {}
+        with suppress(TypeError, ValueError):  # refused below
+            fields = dict(value)
+        ok, output, content = fields.pop("ok", None), fields.pop("output", None), fields.pop("content", None)
+        error, error_type = fields.pop("error", None), fields.pop("error_type", None)
+        metadata = fields.pop("metadata", None) or {}
+        is_success = ok is True and error is error_type is None
+        is_failure = ok is False and isinstance(error, str) and isinstance(error_type, str | None)
+        if fields or not (is_success or is_failure) or not isinstance(metadata, Mapping):
+            raise ValueError(
+                "a result has ok, output, error, error_type, metadata and content, and the text of an error only if "
+                f"ok is false; got {show(value)}"
+            )
         return cls(
-            block_from_dict(value.get("output")),
+            block_from_dict(output),
             dict(metadata),
-            block_from_dict(value.get("content")),
-            error,
+            block_from_dict(content) if ok else error,
             None if ok else error_type or "execution_error",
         )
 
@@ -236,11 +235,7 @@ class Result:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Without the exception, which may not be picklable.
-        return type(self), (self._output, self._metadata, self._content, self.error, self._error_type)
-
-
-def _as_block(value: Any) -> Block:
-    return value if isinstance(value, Block) else File(bytes(value))
+        return type(self), (self._output, self._metadata, self.error or self._content, self._error_type)
 
 
 def _as_text(value: Any) -> str:
