@@ -50,11 +50,8 @@ def block_delta(index, **delta):
 
 
 def stop(reason):
-    return {
-        "type": "message_delta",
-        "delta": {"stop_reason": reason, "stop_sequence": None},
-        "usage": {"output_tokens": 1},
-    }
+    ending = {"stop_reason": reason, "stop_sequence": None}
+    return {"type": "message_delta", "delta": ending, "usage": {"output_tokens": 1}}
 
 
 def content(*parts, **more):

@@ -109,18 +109,13 @@ for _ in range(10):
     "member",
     [
         {"type": "object"},
-        {"type": "object", "additionalProperties": {"type": "string"}},
-        {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True},
         {},
-        True,
         {"type": "array"},
         {"type": "array", "prefixItems": [{"type": "string"}]},
         {"type": "string", "not": {"const": "x"}},
         {"allOf": [{"type": "string"}, {"minLength": 3}]},
-        {"enum": ["a", "b"]},
         {"enum": [{"a": 1}, "b"]},
         {"$ref": "#/properties/a"},
-        {"$ref": "#/$defs/missing"},
         {"type": "object", "properties": {}, "required": ["a"], "additionalProperties": False},
         {"type": "string", "enum": [str(n) for n in range(1_001)]},
         DEEP,
@@ -193,5 +188,4 @@ def test_meaningful_nulls_are_preserved():
     }
     sent = dict.fromkeys([*members, "unknown"])
     assert back(members, sent, required=["city"]) == sent
-    assert back({"a": {"$ref": "https://example.org/a"}}, {"a": None}) == {"a": None}
     assert back({"a": {"type": "float"}}, {"a": None}) == {"a": None}  # not a type of JSON Schema

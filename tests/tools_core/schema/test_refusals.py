@@ -77,3 +77,9 @@ def test_later_changes_to_a_schema_have_no_effect() -> None:
 def test_schemas_must_be_json(schema: Any) -> None:
     with pytest.raises(SchemaError, match="the schema is not JSON"):
         compile_schema(schema)
+
+
+def test_a_reference_to_itself_refuses_every_value() -> None:
+    validator = compile_schema({"$ref": "#"})
+    assert not validator.accepts(1)
+    assert validator.check(1).problems

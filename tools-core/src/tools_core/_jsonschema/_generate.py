@@ -32,7 +32,13 @@ _MAX_BLOCKS = 12
 
 def generate(root: Schema) -> Callable[[Any], bool]:
     """Build a function that returns True only for a valid value; False means that `Validator.check` decides."""
-    return _Writer(root).build()
+    writer = _Writer(root)
+    writer.write_function("accepts", root)
+    while writer.pending:
+        writer.write_function(*writer.pending.pop())
+    exec("\n".join(writer.lines), writer.globals)  # noqa: S102  # our own source; see the docstring of the module
+    accepts: Callable[[Any], bool] = writer.globals["accepts"]
+    return accepts
 
 
 class _Writer:
@@ -46,17 +52,6 @@ class _Writer:
         self.pending: list[tuple[str, Schema]] = []
         self.functions: dict[str, str] = {}  # names of functions by reference
         self.variables = 0
-
-    def build(self) -> Callable[[Any], bool]:
-        """Write and run the source."""
-        self.write_function("accepts", self.root)
-        while self.pending:
-            self.write_function(*self.pending.pop())
-        exec("\n".join(self.lines), self.globals)  # noqa: S102  # our own source; see the docstring of the module
-        accepts: Callable[[Any], bool] = self.globals["accepts"]
-        return accepts
-
-    # -- pieces
 
     def constant(self, value: Any) -> str:
         name = f"C{len(self.globals)}"
@@ -72,8 +67,6 @@ class _Writer:
 
     def reject(self, pad: int, condition: str) -> None:
         self.line(pad, f"if {condition}: return False")
-
-    # -- functions
 
     def write_function(self, name: str, schema: Schema) -> None:
         """Write a function whose value lies in `depth` containers."""
@@ -102,8 +95,6 @@ class _Writer:
     def compiled(self, schema: Schema) -> str:
         """Return the name of a function that runs the compiled subschema."""
         return self.constant(_accepts_unchanged(self.compiler.node(schema)))
-
-    # -- schemas
 
     def part(self, schema: Schema, x: str, pad: int, level: int) -> None:
         """Write the check of the value named `x`, which lies in `level` containers of this function."""
@@ -195,8 +186,6 @@ class _Writer:
             self.line(pad + 1, f"if {key} in {self.constant(frozenset(properties))}: continue")
         self.reject(pad + 1, f"type({key}) is not str or not is_clean({key})")
         self.part(additional, y, pad + 1, level + 1)
-
-    # -- scalars
 
     def scalar(self, schema: dict[str, Any], x: str) -> str | None:
         """Return the condition for refusing `x`, or None if this is not a plain scalar."""

@@ -114,15 +114,12 @@ def _choice(choices: list[Any]) -> Node:
 
 def _is_multiple(value: float, divisor: float) -> bool:
     """Divide as decimal fractions, in which 0.0075 is a multiple of 0.0001."""
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    if type(divisor) is float and divisor.is_integer():
-        divisor = int(divisor)
-    if type(divisor) is int:
-        return type(value) is int and value % divisor == 0
+    if type(value) is int and type(divisor) is int:
+        return value % divisor == 0
     from fractions import Fraction  # with decimal, more than 5 ms for a rare keyword
 
-    return (Fraction(repr(value)) if type(value) is float else Fraction(value)) % Fraction(repr(divisor)) == 0
+    numbers = [Fraction(repr(number)) if type(number) is float else Fraction(number) for number in (value, divisor)]
+    return numbers[0] % numbers[1] == 0
 
 
 def sizes(classes: tuple[type, ...], schema: dict[str, Any], least: str, most: str, noun: str) -> Iterator[Node]:
