@@ -35,17 +35,10 @@ def define(
     examples: Iterable[Mapping[str, Any]] = (),
     docstring: str | None = None,
 ) -> Spec:
-    """Define a tool by its function. Raises DefinitionError, or SchemaError for an invalid schema.
+    """Define a tool by its function, whose first parameter is `self` if it is `bound`.
 
-    Args:
-        function: The code of the tool.
-        owner: The tool in error messages.
-        bound: Whether the first parameter of the function is `self`.
-        input_schema: A JSON Schema that replaces the type hints.
-        output_schema: A JSON Schema that replaces the return type.
-        parameters: Parameters that replace the type hints.
-        examples: Valid arguments.
-        docstring: The docstring of a class. It comes before the docstring of the function.
+    Parameters or an `input_schema` replace the type hints, and the `docstring` of a class comes before the one of the
+    function. Raises DefinitionError, or SchemaError for an invalid schema; `owner` is the tool in their messages.
     """
     signature = read_signature(function, bound=bound)
     description, texts = parse_docstring(signature.docstring)

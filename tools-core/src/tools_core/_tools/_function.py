@@ -134,7 +134,7 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     if isinstance(function, classmethod):
         raise _class_method_error(function)
     is_static = isinstance(function, staticmethod)
-    method = function.__func__ if is_static else function
+    method: Any = function.__func__ if is_static else function
     if not is_static and not _is_method(function):
         return FunctionTool(function, **options)
     check_options(options, method.__qualname__)

@@ -265,13 +265,7 @@ async def _in_thread(body: Callable[[], Any]) -> Any:
 
 
 def as_tools(value: Any) -> list[Tool]:
-    """Return the tools of a Tool class or instance, a function, a Toolset, or a method of a Toolset.
-
-    Objects with a tuple of tools as their `tools` count as toolsets.
-
-    Raises:
-        DefinitionError: The value is something else, or a class whose constructor needs arguments.
-    """
+    """Return the tools of a Tool class or instance, a function, a method, or an object with a tuple of `tools`."""
     if isinstance(value, Tool):
         return [value]
     if isinstance(value, type) and issubclass(value, Tool | Toolset):
@@ -288,7 +282,7 @@ def as_tools(value: Any) -> list[Tool]:
 
 
 def instance_of(cls: type[T]) -> T:
-    """Return an instance of a tool or toolset class; DefinitionError if its constructor needs arguments."""
+    """Return an instance of a tool or toolset class without constructor arguments."""
     try:
         return cls()
     except TypeError as error:

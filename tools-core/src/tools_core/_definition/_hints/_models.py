@@ -70,10 +70,11 @@ def validated(model: Any) -> Converter:
             # A strict model accepts a date as text in JSON, but not in Python values.
             return model.model_validate_json(json.dumps(value))
         except FAILURES as error:
-            if not hasattr(error, "errors"):
+            details: Any = getattr(error, "errors", None)  # of pydantic's ValidationError
+            if details is None:
                 problems.append(Problem(path, refusal(error)))
                 return None
-            for detail in error.errors():
+            for detail in details():
                 message = detail["msg"].partition("\n")[0]
                 message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
                 text = "is required" if detail["type"] == "missing" else f"is invalid: {message}"

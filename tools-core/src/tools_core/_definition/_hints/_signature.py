@@ -28,7 +28,7 @@ class Signature:
     name: str
     docstring: str | None
     parameters: list[inspect.Parameter]  # without `self`
-    hints: Mapping[str, Any]  # of the parameters and of "return"; MISSING if there is none
+    hints: Mapping[str, Any]  # of the parameters and of "return", or MISSING
     module: Mapping[str, Any]  # the names that hints may use
 
     @property
