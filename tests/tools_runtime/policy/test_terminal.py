@@ -171,10 +171,12 @@ def test_arguments_cannot_rewrite_the_question(terminal):
 
 
 def test_long_arguments_are_clipped_with_their_size_and_can_be_viewed(terminal):
-    asked = terminal([{"text": "a" * 3000 + "rm -rf" + "b" * 3000} | {f"n{number}": 1 for number in range(1000)}])
+    long = {"text": "a" * 3000 + "rm -rf" + "b" * 3000} | {f"n{number}": 1 for number in range(1000)}
+    asked = terminal([long | {"path": "last/of/all"}])
     asked.until("[v]iew all of it: ")
+    assert '  path = "last/of/all"' in asked.seen
     assert "characters are not shown" in asked.seen
-    assert "981 more arguments are not shown" in asked.seen
+    assert "982 more arguments are not shown" in asked.seen
     assert "rm -rf" not in asked.seen
     assert "n999" not in asked.seen
     asked.type("v\n")

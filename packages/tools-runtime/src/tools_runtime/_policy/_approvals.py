@@ -120,7 +120,7 @@ class StoredApprovals(Approvals):
 
     def remember(self, request: ApprovalRequest, approval: Approval) -> None:
         if approval.scope == "project":
-            arguments = {name: clip(value, _MAX_SHOWN) for name, value in request.arguments.items()}
+            arguments = {name: clip(json_text(value), _MAX_SHOWN) for name, value in request.arguments.items()}
             try:
                 self.file.store(request.key, Answer("project", approval.by, request.tool.name, arguments))
             except PolicyError as error:
@@ -141,9 +141,13 @@ class StoredApprovals(Approvals):
         self.file.store(key, Answer("deny", by or user_name(), reason=reason))
 
 
-def clip(value: Any, longest: int) -> str:
-    """Return a value as JSON; the middle of a longer text is replaced by the number of its characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+def json_text(value: Any) -> str:
+    """Return a value as JSON for people."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def clip(text: str, longest: int) -> str:
+    """Return a text; the middle of a longer one is replaced by the number of its characters."""
     hidden, tail = len(text) - longest, longest // 4
     return text if hidden <= 0 else f"{text[: 3 * tail]} <<< {hidden:,} characters are not shown >>> {text[-tail:]}"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from tools_core.text import visible
+from tools_runtime._policy._approvals import clip, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tools_core import ApprovalRequest, Context
     from tools_runtime._policy._decision import Scope
 
-_LONGEST = 400  # characters of one line that are shown at first
-_MOST_ARGUMENTS = 20  # that are shown at first, so that none pushes another out of sight
+_LONGEST = 2_000  # characters of one line that are shown at first
+_MOST_ARGUMENTS = 20  # that are shown at first
 _POLL = 0.1  # seconds between looks at the deadline
 _ANSWERS: Mapping[str, Scope] = {
     **dict.fromkeys(("o", "once", "y", "yes"), "once"),
@@ -28,9 +28,9 @@ _questions = threading.Lock()  # the process has one terminal
 
 
 def ask_on_terminal(request: ApprovalRequest) -> Scope | Literal[False] | None:
-    """Ask on the terminal whether to make a call: `Executor(approve=ask_on_terminal)`.
+    """Ask on the terminal whether a call may run: `Executor(approve=ask_on_terminal)`.
 
-    Returns the scope of the approval, or False for no; None without a terminal, and once the caller stopped waiting.
+    Returns the scope of the approval, or False for no; None without a terminal, and if the caller stops waiting.
     """
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return None
@@ -64,29 +64,25 @@ def _ask(request: ApprovalRequest) -> Scope | Literal[False] | None:
 def _show(request: ApprovalRequest, *, is_whole: bool) -> bool:
     """Print the request, and return whether parts of it were left out."""
     hints = ", ".join(name if value else f"not {name}" for name, value in request.effects.annotations.items())
-    arguments = [f"  {visible(name)} = {_json(value)}" for name, value in request.arguments.items()]
-    hidden = 0 if is_whole else max(0, len(arguments) - _MOST_ARGUMENTS)
+    names = [name for name in request.tool.input_schema.get("properties", {}) if name in request.arguments]
+    names += [name for name in request.arguments if name not in names]  # the model's own names hide none of the tool's
+    shown = names if is_whole else names[:_MOST_ARGUMENTS]
+    hidden = len(names) - len(shown)
     lines = [
-        f"{visible(request.tool.name)} wants to run ({hints or 'it does not state what it does'})",
-        *arguments[: len(arguments) - hidden],
+        f"{visible(request.tool.name)} wants to run ({hints or 'no hints declared'})",
+        *(f"  {visible(name)} = {_json(request.arguments[name])}" for name in shown),
         *([f"  <<< {hidden:,} more arguments are not shown >>>"] if hidden else []),
         f"files: {_json(request.effects.paths)}",
         f"workspace: {_json(str(request.context.workspace or ''))}, run: {_json(request.run_id)}",
         f"asked because: {visible('; '.join(request.reasons))}",
     ]
-    clipped = lines if is_whole else [_clip(line) for line in lines]
+    clipped = lines if is_whole else [clip(line, _LONGEST) for line in lines]
     _write("\n" + "".join(f"{line}\n" for line in clipped))
     return hidden > 0 or clipped != lines
 
 
 def _json(value: Any) -> str:
-    return visible(json.dumps(value, ensure_ascii=False, default=str))
-
-
-def _clip(text: str) -> str:
-    hidden = len(text) - _LONGEST
-    tail = _LONGEST // 4
-    return text if hidden <= 0 else f"{text[: 3 * tail]} <<< {hidden:,} characters are not shown >>> {text[-tail:]}"
+    return visible(json_text(value))
 
 
 def _write(text: str) -> None:
