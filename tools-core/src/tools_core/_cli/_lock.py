@@ -9,7 +9,7 @@ from collections.abc import Container
 from tools_core._cli._output import CommandError, counted, error, note, one_line, write, write_json
 from tools_core._cli._tools import stdout_to_stderr
 from tools_core._registry import _lock_file
-from tools_core._registry._lock_file import Lock, LockError, hash_of, lock_of
+from tools_core._registry._lock_file import Lock, LockError, hash_of, locked_tool
 from tools_core._registry._registry import Registry
 
 _LOCK = """\
@@ -97,9 +97,18 @@ def _installed() -> tuple[Lock, dict[str, str]]:
     """Return a lock of all installed tools, and why others cannot be locked; an existing lock does not apply."""
     registry = Registry()
     registry.discover(lock=None)
+    lock = Lock({}, {})
+    problems: dict[str, str] = {}
     with stdout_to_stderr():
-        origins = ((registry.origin(name), tool) for name, tool in registry.items())
-        lock, problems = lock_of((point, tool) for point, tool in origins if point is not None)
+        tools = registry.items()
+    for name, tool in tools:
+        if (point := registry.origin(name)) is None:
+            continue
+        try:
+            lock.tools[point.qualified] = locked_tool(point, tool)
+            lock.distributions[point.distribution] = point.version
+        except ValueError as failure:
+            problems[point.qualified] = str(failure)
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name not in lock.tools:

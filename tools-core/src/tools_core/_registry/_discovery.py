@@ -20,7 +20,7 @@ from typing import Any
 from tools_core._registry._entry import Entry, LoadProblem
 from tools_core._registry._entry_points import EntryPoint, distributions, installed_packages_first
 from tools_core._registry._lock_file import Lock
-from tools_core._registry._patterns import matches_any, normalize, split_patterns
+from tools_core._registry._patterns import matches, normalize, split_patterns
 from tools_core._tools._options import NAME_PATTERN
 from tools_core._tools._tool import Tool
 
@@ -49,26 +49,22 @@ class Admission:
     def __init__(self, allow: Iterable[str] | None, deny: Iterable[str] | None, lock: Lock | None) -> None:
         self._allow = _patterns(allow, "ASK_TOOLS_ALLOW")
         self._deny = _patterns(deny, "ASK_TOOLS_DENY") or []
-        self._lock = lock
+        self.lock = lock
 
     def admits(self, point: EntryPoint) -> bool:
         """Return whether an entry point may be imported."""
-        if self._lock is not None and self._lock.digest(point) is None:
+        if self.lock is not None and self.lock.digest(point) is None:
             return False
-        is_allowed = self._allow is None or matches_any(self._allow, point.qualified)
-        return is_allowed and not matches_any(self._deny, point.qualified)
+        is_allowed = self._allow is None or matches(self._allow, point.qualified)
+        return is_allowed and not matches(self._deny, point.qualified)
 
     def admits_source(self, source: EntryPoint) -> bool:
         """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
-        if self._lock is not None and not any(name.startswith(f"{source.name}:") for name in self._lock.tools):
+        if self.lock is not None and not any(name.startswith(f"{source.name}:") for name in self.lock.tools):
             return False
         packages = None if self._allow is None else [pattern.partition(":")[0] for pattern in self._allow]
         is_allowed = packages is None or any(fnmatchcase(source.name, package) for package in packages)
-        return is_allowed and not matches_any(self._deny, source.qualified)
-
-    def digest(self, point: EntryPoint) -> str | None:
-        """Return the hash that the definition of its tool must have; None without a lock."""
-        return None if self._lock is None else self._lock.digest(point)
+        return is_allowed and not matches(self._deny, source.qualified)
 
 
 def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admission: Admission) -> Discovery:
@@ -90,7 +86,8 @@ def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admissi
             error = f"{point.name!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
             discovery.problems.append(LoadProblem.of(point, error, f"rename it in {point.distribution}"))
         else:
-            discovery.entries.append(Entry(point.name, point=point, digest=admission.digest(point)))
+            digest = admission.lock.digest(point) if admission.lock else None
+            discovery.entries.append(Entry(point.name, point=point, digest=digest))
     return discovery
 
 

@@ -76,16 +76,6 @@ class Entry:
         return self.point.qualified if self.point else self.name
 
     @property
-    def bare_name(self) -> str:
-        """The name without the distribution."""
-        return self.point.name if self.point else self.name
-
-    @property
-    def distribution(self) -> str:
-        """The distribution of a discovered tool; empty for another one."""
-        return self.point.distribution if self.point else ""
-
-    @property
     def origin(self) -> str:
         """The definition of the tool: `tools-weather 1.0 (tools_weather:get)`, or `module:qualname`."""
         return str(self.point) if self.point else origin_of(self.source)

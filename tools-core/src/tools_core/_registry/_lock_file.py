@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -39,8 +39,8 @@ class LockedTool(NamedTuple):
 class Lock(NamedTuple):
     """Versions by distribution, and tools by `distribution:name`."""
 
-    distributions: Mapping[str, str]
-    tools: Mapping[str, LockedTool]
+    distributions: dict[str, str]
+    tools: dict[str, LockedTool]
 
     def digest(self, point: EntryPoint) -> str | None:
         """Return the hash of an entry point's definition; None if the entry point is not locked."""
@@ -48,19 +48,10 @@ class Lock(NamedTuple):
         return tool.sha256 if tool is not None and tool.entry_point == _line(point) else None
 
 
-def lock_of(discovered: Iterable[tuple[EntryPoint, Tool]]) -> tuple[Lock, dict[str, str]]:
-    """Return a lock of tools, and the reasons why some of them cannot be locked, by qualified name."""
-    distributions: dict[str, str] = {}
-    tools: dict[str, LockedTool] = {}
-    refused: dict[str, str] = {}
-    for point, tool in discovered:
-        definition = locked_definition(tool)
-        try:
-            tools[point.qualified] = LockedTool(_line(point), hash_of(definition), definition)
-            distributions[point.distribution] = point.version
-        except ValueError as error:
-            refused[point.qualified] = str(error)
-    return Lock(distributions, tools), refused
+def locked_tool(point: EntryPoint, tool: Tool) -> LockedTool:
+    """Return the part of a lock for a tool; ValueError if its definition is not JSON."""
+    definition = locked_definition(tool)
+    return LockedTool(_line(point), hash_of(definition), definition)
 
 
 def locked_definition(tool: Tool) -> dict[str, Any]:

@@ -27,20 +27,19 @@ def split_patterns(patterns: Iterable[str] | str) -> list[str]:
     return result
 
 
-def matches(pattern: str, name: str, package: str = "") -> bool:
-    """Return whether a pattern selects a tool; `package` is empty for a tool without one."""
+def matches(patterns: Iterable[str], qualified: str) -> bool:
+    """Return whether one of the patterns selects the tool `package:name`, or `name` for a tool without a package."""
+    package, _, name = qualified.rpartition(":")
+    return any(_matches(pattern, name, package) for pattern in patterns)
+
+
+def _matches(pattern: str, name: str, package: str) -> bool:
     if package and f"{package}:".startswith(f"{normalize(pattern)}:"):
         return True
     package_pattern, colon, name_pattern = pattern.rpartition(":")
     if not colon:
         return fnmatchcase(name, pattern)
     return package != "" and fnmatchcase(f"{package}:{name}", f"{normalize(package_pattern)}:{name_pattern}")
-
-
-def matches_any(patterns: Iterable[str], qualified: str) -> bool:
-    """Return whether one of the patterns selects the tool `package:name`."""
-    package, _, name = qualified.rpartition(":")
-    return any(matches(pattern, name, package) for pattern in patterns)
 
 
 def normalize(package: str) -> str:
@@ -53,7 +52,7 @@ def unknown_tool(
 ) -> UnknownToolError:
     """Return the error for a name, or for a pattern if there are `packages`: it names similar or blocked tools."""
     text, missing = str(name), f"no {'tool' if packages is None else 'tool or package'} {show(name)}"
-    matching = [tool for tool in blocked if matches_any([text], tool)]
+    matching = [tool for tool in blocked if matches([text], tool)]
     if matching:
         return UnknownToolError(text, f"{missing}: an allow or deny list, or a lock, blocks {listing(matching)}")
     candidates = [*tools, *(packages or ())]

@@ -110,15 +110,15 @@ class Registry(Mapping[str, Tool]):
 
         Raises: UnknownToolError for a pattern that matches nothing; ValueError for an empty one.
         """
-        tools = [(name, entry.bare_name, entry.distribution) for name, entry in self._listed()]
+        tools = {name: entry.qualified for name, entry in self._listed()}
         selected: set[str] = set()
         for pattern in split_patterns(patterns):
-            names = [name for name, bare_name, package in tools if matches(pattern, bare_name, package)]
+            names = [name for name, qualified in tools.items() if matches([pattern], qualified)]
             if not names:
-                packages = [package for *_, package in tools if package]
+                packages = [qualified.rpartition(":")[0] for qualified in tools.values() if ":" in qualified]
                 raise unknown_tool(pattern, self, packages, self.blocked)
             selected.update(names)
-        return [name for name, *_ in tools if name in selected]
+        return [name for name in tools if name in selected]
 
     def subset(
         self,
@@ -146,7 +146,7 @@ class Registry(Mapping[str, Tool]):
         entries: dict[str, Entry] = {}
         for name, tool in self._loaded(names).items():
             entry = self._entry(name)
-            new_name = new_names.get(id(entry), prefix + entry.bare_name if prefix else name)
+            new_name = new_names.get(id(entry), prefix + entry.qualified.rpartition(":")[2] if prefix else name)
             point, renamed = (entry.point, tool) if new_name == name else (None, tool.renamed(new_name))
             if new_name in entries:
                 raise ValueError(f"two tools would have the name `{new_name}`; rename one of them")

@@ -19,7 +19,7 @@ class Store:
     def __init__(self, registered: Mapping[str, Entry] | None = None, discovery: Discovery | None = None) -> None:
         self.registered = registered or {}
         self.discovery = discovery or Discovery()
-        others = sorted(self.discovery.entries, key=lambda entry: (entry.distribution, entry.name))
+        others = sorted(self.discovery.entries, key=lambda entry: entry.qualified)
         entries: list[Entry] = []
         for entry in self.registered.values():
             twin = next((other for other in others if other.name == entry.name and other.is_of(entry.source)), None)
