@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from tools_core._cli._output import counted, json_text, location, one_line, write, write_json
 from tools_core._cli._tools import discovered
 from tools_core._registry._entry import LoadProblem
-from tools_core._registry._entry_points import search_path
+from tools_core._registry._entry_points import EntryPoint, search_path
 from tools_core._registry._registry import Registry
 from tools_core._values._errors import ToolError
 from tools_core._values._jsonable import clean
@@ -51,11 +51,15 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print the report; 1 if there are problems."""
     registry = discovered()
-    packages: dict[str, list[str]] = {}
+    packages: dict[str, dict[str, EntryPoint]] = {}
     for name in registry:
         if (point := registry.origin(name)) is not None:
-            packages.setdefault(point.distribution, []).append(name)
-    reports = [_examine(registry, names) for names in packages.values()]
+            packages.setdefault(point.distribution, {})[name] = point
+    reports: list[Facts] = []
+    for package, points in packages.items():
+        version = next(iter(points.values())).version
+        row = {"distribution": package, "version": version, "tools": [*points]}
+        reports.append({**row, **_examine(registry, points)})
     problems = [_as_dict(problem, registry) for problem in registry.problems if problem.distribution not in packages]
     problems += [problem for report in reports for problem in report.pop("problems")]
     report = {
@@ -76,7 +80,7 @@ def run(options: Namespace) -> int:
 
 
 def load_package(names: list[str]) -> None:
-    """Load tools in a separate process, and write the report on their package to its standard output."""
+    """Load the tools of a package in a separate process, and write a report on them to its standard output."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a traceback
     with open(os.dup(1), "w", encoding="utf-8") as output:
         os.dup2(2, 1)  # packages may print
@@ -85,9 +89,9 @@ def load_package(names: list[str]) -> None:
         os._exit(0)  # does not wait for threads that the package has started
 
 
-def _examine(registry: Registry, names: list[str]) -> Facts:
+def _examine(registry: Registry, points: dict[str, EntryPoint]) -> Facts:
     """Report on the tools of one package; if it hangs or crashes when it is imported, only another process ends."""
-    request = json.dumps({"path": search_path(), "names": names})
+    request = json.dumps({"path": search_path(), "names": [*points]})
     command = [sys.executable, "-c", _CHILD]
     try:
         child = subprocess.run(
@@ -102,16 +106,19 @@ def _examine(registry: Registry, names: list[str]) -> Facts:
         status = child.returncode
         ending = f"exit code {status}" if status >= 0 else f"signal {-status}"
         error = f"ended the process with {ending} while it was loaded"
-    points = [point for name in names if (point := registry.origin(name)) is not None]
-    fix = f"upgrade or uninstall {points[0].distribution}"
-    problems = [LoadProblem.of(point, error, point.fix or fix) for point in points]
-    return _report(registry, names, problems)
+    problems = [
+        LoadProblem.of(point, error, point.fix or f"upgrade or uninstall {point.distribution}")
+        for point in points.values()
+    ]
+    return {"milliseconds": 0.0, "facts": {}, "problems": [_as_dict(problem, registry) for problem in problems]}
 
 
 def _load(registry: Registry, names: list[str]) -> Facts:
     started = perf_counter()
     tools = {name: tool for name in names if (tool := registry.get(name)) is not None}
     milliseconds = 1000 * (perf_counter() - started)
+    points = {name: point for name in names if (point := registry.origin(name)) is not None}
+    packages = {point.distribution for point in points.values()}
     facts: Facts = {}
     problems: list[LoadProblem] = []
     for name, tool in tools.items():
@@ -119,23 +126,14 @@ def _load(registry: Registry, names: list[str]) -> Facts:
             diagnosis = clean(dict(tool.diagnose()))
         except Exception as error:  # noqa: BLE001  (the tool may raise anything, which is reported)
             message = error.message if isinstance(error, ToolError) else f"{type(error).__name__}: {error}"
-            if (point := registry.origin(name)) is not None:
-                problems.append(LoadProblem.of(point, message, "see above"))
+            problems.append(LoadProblem.of(points[name], message, "see above"))
             continue
         for key, value in diagnosis.items():
             if facts.setdefault(key, value) != value:  # facts that all tools share are shown once
                 facts[f"{name} {key}"] = value
-    report = _report(registry, names, problems)
-    problems = [problem for problem in registry.problems if problem.distribution == report["distribution"]]
-    report["problems"] += [_as_dict(problem, registry) for problem in problems]
-    return {**report, "milliseconds": round(milliseconds, 1), "facts": facts}
-
-
-def _report(registry: Registry, names: list[str], problems: list[LoadProblem]) -> Facts:
-    point = registry.origin(names[0])
-    package = {"distribution": point.distribution, "version": point.version} if point else {}
+    problems += [problem for problem in registry.problems if problem.distribution in packages]
     rows = [_as_dict(problem, registry) for problem in problems]
-    return {**package, "milliseconds": 0.0, "tools": names, "facts": {}, "problems": rows}
+    return {"milliseconds": round(milliseconds, 1), "facts": facts, "problems": rows}
 
 
 def _as_dict(problem: LoadProblem, registry: Registry) -> Facts:
@@ -176,9 +174,7 @@ def _lines(report: Facts) -> Iterator[str]:
 def _text(value: Any) -> str:
     """Return a fact as text: `rg /usr/bin/rg, bwrap none`."""
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_text(part)}" for key, part in value.items()) or "none"
+        value = [f"{key} {_text(part)}" for key, part in value.items()]
     if isinstance(value, list):
         return ", ".join(map(_text, value)) or "none"
-    if value is None:
-        return "none"
-    return value if isinstance(value, str) else json_text(value, pretty=False)
+    return value if isinstance(value, str) else "none" if value is None else json_text(value, pretty=False)

@@ -49,16 +49,10 @@ def run(options: Namespace) -> int:
 
 def _row(match: Match) -> dict[str, Any]:
     point = match.origin
-    row = {
-        "name": match.name,
-        "distribution": point.distribution if point else "",
-        "version": point.version if point else "",
-        "entry_point": point.value if point else "",
-        "description": "",
-        "deferred": False,
-        "verify": None,
-        "error": None,
-    }
+    row: dict[str, Any] = {"name": match.name, "distribution": "", "version": "", "entry_point": ""}
+    if point is not None:
+        row |= {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
+    row |= {"description": "", "deferred": False, "verify": None, "error": None}
     try:
         tool = match.load()
     except CommandError as failure:

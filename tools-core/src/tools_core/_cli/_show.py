@@ -103,20 +103,16 @@ def _origin(match: Match, tool: Tool) -> dict[str, Any]:
 
 def _properties(tool: Tool) -> list[str]:
     """Return what a caller should know before a call."""
-    properties = [f"{'' if value else 'not '}{hint.replace('_', '-')}" for hint, value in tool.annotations.items()]
-    if tool.requires_approval:
-        properties.append("requires approval")
-    if tool.timeout is not None:
-        properties.append(f"time limit {tool.timeout:g} s")
-    if not tool.repair:
-        properties.append("arguments are not repaired")
-    if tool.deferred:
-        properties.append("deferred: a model finds it by search")
-    if tool.verify is not None:
-        properties.append(f"verified by {one_line(tool.verify)}")
-    if tool.tags:
-        properties.append(f"tags {', '.join(map(one_line, tool.tags))}")
-    return properties
+    hints = [f"{'' if value else 'not '}{hint.replace('_', '-')}" for hint, value in tool.annotations.items()]
+    properties = {
+        "requires approval": tool.requires_approval,
+        f"time limit {tool.timeout or 0:g} s": tool.timeout is not None,
+        "arguments are not repaired": not tool.repair,
+        "deferred: a model finds it by search": tool.deferred,
+        f"verified by {one_line(tool.verify or '')}": tool.verify is not None,
+        f"tags {', '.join(map(one_line, tool.tags))}": bool(tool.tags),
+    }
+    return [*hints, *(text for text, applies in properties.items() if applies)]
 
 
 def _examples(match: Match, tool: Tool) -> list[str]:

@@ -83,7 +83,6 @@ class Registry(Mapping[str, Tool]):
         They replace the tools that an earlier call found. Broken tools are loaded again when they are next used.
 
         Args:
-            group: The group of entry points.
             allow: Patterns as for `select`; other tools are blocked, and an empty list allows nothing. By default
                 `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
             deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
@@ -246,8 +245,8 @@ class Registry(Mapping[str, Tool]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     def __repr__(self) -> str:
-        registered = sum(entry.is_registered for entry in self._store)
-        return f"<Registry of {registered} registered and {len([*self._store]) - registered} discovered tools>"
+        registered = [entry.is_registered for entry in self._store]
+        return f"<Registry of {sum(registered)} registered and {registered.count(False)} discovered tools>"
 
     def _discover_once(self) -> None:
         thread = threading.get_ident()
@@ -260,13 +259,8 @@ class Registry(Mapping[str, Tool]):
 
     def _named(self, name: object) -> list[Entry]:
         """Return the entries that a name stands for; more than one if two distributions have the name."""
-        if not isinstance(name, str):
-            return []
-        entries = self._store.named(name)
-        if not any(entry.is_registered for entry in entries):  # a registered one comes first in any case
-            self._discover_once()
-            entries = self._store.named(name)
-        return entries
+        self._discover_once()
+        return self._store.named(name) if isinstance(name, str) else []
 
     def _entry(self, name: object) -> Entry:
         entries = self._named(name)
