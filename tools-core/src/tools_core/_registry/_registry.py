@@ -83,6 +83,7 @@ class Registry(Mapping[str, Tool]):
         They replace the tools that an earlier call found. Broken tools are loaded again when they are next used.
 
         Args:
+            group: The group of entry points.
             allow: Patterns as for `select`; other tools are blocked, and an empty list allows nothing. By default
                 `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
             deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
@@ -207,10 +208,7 @@ class Registry(Mapping[str, Tool]):
     def __len__(self) -> int:
         return len(self._listed())
 
-    @property
-    def count(self) -> int:
-        """Return the number of tools."""
-        return len(self)
+    count = property(__len__, doc="The number of tools.")
 
     def all(self) -> list[Tool]:
         """Return every tool that can be loaded."""
