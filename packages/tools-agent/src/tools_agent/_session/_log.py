@@ -211,9 +211,9 @@ class SessionLog:
             if any(record.kind == "rollback" for record in records):
                 self.replay(self.store.read(self.id))
                 return
-            for record in records:
-                self.transcript.read(record)
-                self._seq = record.seq
+            if records:
+                self.transcript.read(records)
+                self._seq = records[-1].seq
 
     def rollback(self, to: int) -> None:
         """Undo all changes after a sequence number."""

@@ -89,10 +89,9 @@ class Transcript:
         self.reply_count = 0
         self._by_id: dict[str, Entry] = {}  # results included
         self._unanswered: dict[str, Entry] = {}  # the messages that ask for calls without a result, by call id
-        self._messages: list[Any] | None = []  # None after a change that is not at its end, and after reading
+        self._messages: list[Any] | None = []  # None after reading, and after a change that is not at its end
         self.askers: dict[str | None, Entry] = {}  # the messages that ask for calls, by call id
-        for record in records:
-            self.read(record)
+        self.read(records)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -126,14 +125,16 @@ class Transcript:
 
     # ------------------------------------------------------------------------------------------------ changing
 
-    def read(self, record: Record) -> None:
-        """Apply a record of a store. Raises StoreError if it is damaged."""
-        self._messages = None  # so that messages are converted when they are needed
-        self._record = (self._record[0], record.seq)
-        try:
-            self.apply(record.kind, record.data)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise damaged(*self._record, error) from error
+    def read(self, records: Iterable[Record]) -> None:
+        """Apply records of a store. Raises StoreError for a damaged one."""
+        session = self._record[0]
+        for record in records:
+            self._messages = None  # converted when they are needed
+            self._record = (session, record.seq)
+            try:
+                self.apply(record.kind, record.data)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                raise damaged(*self._record, error) from error
 
     def apply(self, kind: str, data: Mapping[str, Any]) -> None:
         """Make the change that a record is about; kinds that are unknown, or change no message, are ignored."""
@@ -153,7 +154,8 @@ class Transcript:
             self._messages = None
         self.reply_count += entry.is_assistant
         self._by_id[entry.id] = entry
-        self._ask(entry)
+        if entry.call_ids:
+            self._ask(entry)
 
     def _apply_update(self, data: Mapping[str, Any]) -> None:
         value = data["message"]
