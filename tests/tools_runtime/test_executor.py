@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import sys
 import threading
+from itertools import groupby
 
 import pytest
 
@@ -15,6 +17,7 @@ from tools_runtime import (
     Runtime,
     ThreadRuntime,
     ToolBugError,
+    hookimpl,
     set_default_runtime,
 )
 
@@ -90,6 +93,50 @@ def test_inline_makes_a_call_only_when_its_result_is_asked_for(make):
     assert made == [0]
     results.close()
     assert made == [0]
+
+
+def test_calls_that_change_something_wait_for_their_neighbours(run, make):
+    together, events = threading.Barrier(2), []
+
+    @tool(read_only=True)
+    def look(n: int) -> int:
+        """Look, at the same time as another call."""
+        together.wait(20)
+        events.append(n)
+        return n
+
+    @tool
+    def change(n: int) -> int:
+        """Change something."""
+        events.append(n)
+        return n
+
+    batch = [
+        ToolCall(str(n), name, {"n": n}) for n, name in enumerate(["look", "look", "change", "change", "look", "look"])
+    ]
+    pairs = run(make([look, change]), batch)
+    assert [result.output for _, result in pairs] == [0, 1, 2, 3, 4, 5]
+    assert (set(events[:2]), events[2:4], set(events[4:])) == ({0, 1}, [2, 3], {4, 5})
+
+
+def test_one_call_is_a_straight_line_through_the_files(make):
+    class Wrap:
+        @hookimpl
+        def around_tool_call(self):
+            return (yield)
+
+    executor, calls, files = make([add], hooks=[Wrap()]), [ToolCall("1", "add", {"a": 1})], []
+
+    def note(frame, event, argument):
+        if event == "call" and "/tools_runtime/" in frame.f_code.co_filename:
+            files.append(frame.f_code.co_filename)
+
+    executor.execute(calls, Context())
+    sys.setprofile(note)
+    executor.execute(calls, Context())
+    sys.setprofile(None)
+    visits = [file for file, _ in groupby(file for file in files if file != __file__)]
+    assert len(visits) - len(set(visits)) <= 6
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -219,6 +266,14 @@ def test_dispatch_may_be_a_coroutine_function(run, make):
             return Result.text(f"remote {call.name}")
 
     assert str(run(make([add], runtime=Remote), [ToolCall("1", "add", {"a": 1})])[0][1]) == "remote add"
+
+
+def test_dispatch_may_take_tools_and_context_by_keyword(run, make):
+    class Logged(Runtime):
+        def dispatch_tool_call(self, call, *, tools, context):
+            return super().dispatch_tool_call(call, tools=tools, context=context)
+
+    assert run(make([add], runtime=Logged), [ToolCall("1", "add", {"a": 1})])[0][1].output == 2
 
 
 def test_what_dispatch_raises_or_returns_wrongly_is_an_error_result(run, make):

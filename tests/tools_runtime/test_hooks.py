@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import threading
 
@@ -158,6 +159,21 @@ def test_an_exception_after_the_call_keeps_its_result(one, recorder, caplog):
     with caplog.at_level(logging.CRITICAL, "tools_runtime"):
         assert str(one(recorder, around(broken), around(wrong), after(lambda result: 3))) == "x"
     assert (recorder.kinds, made) == (["start", *["hook_failed"] * 3, "end"], ["x"])
+
+
+def test_a_coroutine_that_a_plain_function_returns_is_closed(one):
+    coroutines = []
+
+    async def late():
+        return None
+
+    def answer(call):
+        coroutines.append(late())
+        return coroutines[-1]
+
+    result = one(before(answer))
+    assert (result.error_type, "TypeError: it returned coroutine" in result.error) == ("unavailable", True)
+    assert inspect.getcoroutinestate(coroutines[0]) == inspect.CORO_CLOSED
 
 
 def test_whatever_a_hook_lets_out_its_call_has_a_result(one, recorder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from inspect import iscoroutinefunction
+from inspect import iscoroutine, iscoroutinefunction
 from types import coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -177,6 +177,8 @@ def _around_async(
 
 
 def _wrong(answer: object) -> TypeError:
+    if iscoroutine(answer):
+        answer.close()  # else Python warns that it was never awaited
     return TypeError(f"it returned {type(answer).__name__}, not a Result")
 
 
