@@ -1,4 +1,4 @@
-"""Recorded answers of providers, as their SDKs' models dump them, and what goes back."""
+"""Recorded answers of providers, and the results that are sent back."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ CONTENT = {"candidates": [{"finishReason": "STOP", "content": {"role": "model", 
 
 
 @pytest.fixture(params=["raw", pytest.param("sdk", marks=pytest.mark.slow)])
-def as_given(request, sdk):
-    """A response as a dict, or as an object of the SDK."""
+def load(request, sdk):
+    """Load a response as a dict, or as an object of the SDK."""
     return lambda module, name, raw: raw if request.param == "raw" else sdk(module, name).model_validate(raw)
 
 
 def part(value, *path):
-    """A part of a response, whether it is a dict or an object."""
+    """Return a part of a response, which may be a dict or an object."""
     for key in path:
         value = getattr(value, key) if isinstance(key, str) and not isinstance(value, dict) else value[key]
     return value
@@ -95,8 +95,8 @@ CASES = {
 
 
 @pytest.mark.parametrize(("format_", "module", "name", "raw", "paths"), CASES.values(), ids=CASES)
-def test_calls_are_read_from_a_response_and_its_parts(format_, module, name, raw, paths, as_given):
-    response = as_given(module, name, raw)
+def test_calls_are_read_from_a_response_and_its_parts(format_, module, name, raw, paths, load):
+    response = load(module, name, raw)
     for path in [(), *paths]:
         response = part(response, *path)
         calls = format_.calls(response, DEFINITIONS)
@@ -136,7 +136,7 @@ START = {"type": "content_block_start", "index": 0, "content_block": MESSAGE["co
     + [(responses, EVENT), (responses, [EVENT]), (responses, [RESPONSE]), (anthropic, START), (anthropic, [START])]
     + [(anthropic, [MESSAGE]), (gemini, [CONTENT]), (mcp, {"method": "tools/list", "params": {}})],
 )
-def test_an_unknown_item_is_refused_with_the_expected_input(format_, response):
+def test_an_unknown_item_raises_a_type_error_with_the_expected_input(format_, response):
     with pytest.raises(TypeError, match=rf"^{format_.name}: got .+; expected a") as caught:
         format_.calls(response)
     assert ("stream()" in str(caught.value)) == (format_ is not mcp)
@@ -150,7 +150,7 @@ def test_mcp_requests_and_their_params_are_read():
         "params": {"name": "weather.get", "arguments": {"city": "Oslo"}},
     }
     assert mcp.calls(request, DEFINITIONS) == [ToolCall("7", "weather.get", {"city": "Oslo"})]
-    params = {"_meta": None, "name": "now", "arguments": None}  # as the SDK dumps it
+    params = {"_meta": None, "name": "now", "arguments": None}  # as dumped by the SDK
     assert mcp.calls(params, DEFINITIONS) == [ToolCall(None, "now", None)]
 
 
@@ -186,10 +186,10 @@ def test_responses_without_calls_return_an_empty_list(format_, response):
         (gemini, "gemini", {"candidates": [{"finishReason": "UNEXPECTED_TOOL_CALL", "finishMessage": "f"}]}, r"\(f\)"),
     ],
 )
-def test_lost_or_truncated_calls_raise_answer_error(format_, case, changes, message, as_given):
+def test_lost_or_truncated_calls_raise_answer_error(format_, case, changes, message, load):
     _, module, name, raw, _ = CASES[case]
     with pytest.raises(AnswerError, match=message):
-        format_.calls(as_given(module, name, raw | changes), DEFINITIONS)
+        format_.calls(load(module, name, raw | changes), DEFINITIONS)
 
 
 def test_calls_run_through_a_registry_and_return_to_the_provider():

@@ -1,4 +1,4 @@
-"""Streams of the providers, as recorded and through their SDKs, assembled into calls."""
+"""Recorded streams of the providers, read directly and through their SDKs."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_streams_and_calls_return_the_same_arguments(name):
     }[name]:
         stream.feed(chunk)
     assert stream.calls[0].arguments["$b"] == 1
-    assert ("a" in stream.calls[0].arguments) == (name == "anthropic-strict")  # where optional members stay optional
+    assert ("a" in stream.calls[0].arguments) == (name == "anthropic-strict")  # its optional members stay optional
 
 
 def test_invalid_json_in_arguments_is_passed_to_the_tool():

@@ -12,7 +12,7 @@ NODE = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node", "descr
 
 
 def convert(properties, required=None, *, name="responses-strict", **rest):
-    """A definition whose tool requires all members, unless said otherwise."""
+    """Return `strict` and the converted schema of a tool, which requires all members by default."""
     required = list(properties) if required is None else required
     schema = {"type": "object", "properties": properties, "required": required, **rest}
     [result] = FORMATS[name].definitions([{"name": "t", "input_schema": schema}])
@@ -163,7 +163,7 @@ def test_only_strict_formats_set_strict():
     tools = [{"name": "t"}]
     assert "strict" not in FORMATS["openai"].definitions(tools)[0]["function"]
     assert "strict" not in FORMATS["anthropic"].definitions(tools)[0]
-    assert FORMATS["responses"].definitions(tools)[0]["strict"] is False  # left out it would mean true
+    assert FORMATS["responses"].definitions(tools)[0]["strict"] is False  # the default of the API is true
 
 
 def test_nulls_of_optional_members_are_removed_at_every_depth():

@@ -73,7 +73,7 @@ def test_a_problem_has_the_path_of_the_wrong_part() -> None:
 
 def test_an_unknown_member_gets_the_most_similar_name() -> None:
     assert problems(CLOSED, {"day": "Monday", "dayz": 1, "conut": 2}) == [
-        'unknown argument "dayz": expected day, count, unit',  # day is there already
+        'unknown argument "dayz": expected day, count, unit',  # day is already present
         'unknown argument "conut": did you mean "count"?',
     ]
     assert problems(ORDER, {"ship": {"day": "Monday", "untl": "C"}}) == [

@@ -1,4 +1,4 @@
-"""Whatever Python value comes: an answer, no exception, no change of the value."""
+"""Every Python value gets an answer: there is no exception, and the value is not changed."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_excessive_depth_is_reported_without_a_crash(schema: Any) -> None:
     deep = nested(100_000)
     assert any(text.endswith("is nested too deeply (limit 64)") for text in messages(validator, deep))
     assert not validator.accepts(deep)
-    while deep:  # taken apart by hand: a deep structure may overflow the stack when it is freed
+    while deep:  # freeing all levels at once may overflow the stack
         deep = deep.pop()
 
 

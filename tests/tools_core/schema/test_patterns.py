@@ -1,4 +1,4 @@
-"""ECMA-262 patterns match as they do where the schema was written."""
+"""ECMA-262 patterns match as in JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random schemas and values: the fast yes, the explanation and an independent validator agree."""
+"""Both evaluators and the package jsonschema agree about random schemas and values."""
 
 from __future__ import annotations
 

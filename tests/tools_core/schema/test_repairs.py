@@ -48,7 +48,7 @@ def test_repair_can_be_switched_off(schema: Any, value: Any, expected: Any, reco
 def test_a_whole_number_becomes_an_integer_and_an_integer_stays_one() -> None:
     integer, number = compile_schema({"type": "integer"}), compile_schema({"type": "number"})
     assert (integer.check(2.0).value, integer.check(2.0).repairs) == (2, ["2.0 -> 2"])
-    assert type(integer.check(2.0, repair=False).value) is int  # valid by the specification, and made an int
+    assert type(integer.check(2.0, repair=False).value) is int  # valid by the specification, and converted
     assert integer.check(2.0, repair=False).repairs == []
     for value in (2, 2**53 + 1, 10**400):  # an integer is a number
         checked = number.check(value)

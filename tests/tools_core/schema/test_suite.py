@@ -15,7 +15,7 @@ from tools_core.schema import compile as compile_schema
 
 pytestmark = pytest.mark.slow
 
-# Of the optional files, those about what every validator has: patterns and numbers.
+# The optional files about patterns and numbers.
 OPTIONAL = ("bignum", "float-overflow", "non-bmp-regex")
 RARE = ("$id", "$anchor", "$dynamic", "$vocabulary", "contains", "dependentSchemas", "maxC", "minC", "unevaluated")
 

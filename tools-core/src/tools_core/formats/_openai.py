@@ -37,7 +37,7 @@ class OpenAI(Format):
             function = data(call.get("function"))
             if isinstance(function, Mapping) and "name" in function:
                 yield call.get("id"), function["name"], function.get("arguments")
-            elif call.get("type") != "custom":  # calls of tools that are not ours
+            elif call.get("type") != "custom":  # a call of a custom tool has no JSON arguments
                 self._reject(call)
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
