@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, ForwardRef, Literal, TypeAlias, get_type_hints
 
@@ -38,17 +37,6 @@ def hint_name(hint: Any) -> str:
     return clip(_QUALIFIER.sub("", text), 80)
 
 
-def annotations_of(owner: Any) -> dict[str, Any]:
-    """Return `__annotations__`; a name that Python 3.14 cannot evaluate yet stays a forward reference."""
-    annotations: dict[str, Any]
-    try:
-        annotations = owner.__annotations__
-    except NameError:  # Python 3.14 evaluates annotations when they are read
-        library = import_module("annotationlib")
-        annotations = library.get_annotations(owner, format=library.Format.FORWARDREF)
-    return annotations
-
-
 def is_text(hint: Any) -> bool:
     """Return whether a hint, or a part of it, is text that must be evaluated."""
     if isinstance(hint, (str, ForwardRef)):
@@ -67,12 +55,9 @@ def evaluate(hint: Any, globals_: Mapping[str, Any], locals_: Mapping[str, Any])
     return _evaluated(holder, hint if isinstance(hint, str) else hint_name(hint), dict(globals_), locals_)["hint"]
 
 
-def evaluate_members(owner: type, hints: dict[str, Any], locals_: Mapping[str, Any]) -> dict[str, Any]:
-    """Evaluate the text in the hints of a class; names are looked up in the module of the class that has the hint."""
-    if not any(map(is_text, hints.values())):
-        return hints
-    evaluated = _evaluated(owner, owner.__name__, None, locals_)
-    return {name: evaluated[name] for name in hints}
+def evaluate_members(cls: type, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Evaluate the hints of a class; they may use `names` even if its module does not have them."""
+    return _evaluated(cls, cls.__name__, None, names)
 
 
 def _evaluated(owner: Any, text: str, globals_: dict[str, Any] | None, locals_: Mapping[str, Any]) -> dict[str, Any]:

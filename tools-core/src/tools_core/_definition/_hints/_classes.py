@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, InitVar, fields
+from dataclasses import MISSING, Field, InitVar, fields
 from enum import Enum
 from inspect import signature
 from typing import Any, NamedTuple
 
-from tools_core._definition._hints._annotations import Schema, annotations_of, evaluate_members
+from tools_core._definition._hints._annotations import Schema, evaluate_members
 from tools_core._jsonschema._types import accepts_null
 
 
@@ -17,7 +17,7 @@ class Members(NamedTuple):
 
     hints: dict[str, Any]
     required: list[str]
-    defaults: dict[str, Any]
+    defaults: Mapping[str, Any]
     factory: Callable[..., Any] | None = None
 
 
@@ -29,19 +29,27 @@ def has_members(cls: type) -> bool:
 
 def members_of(cls: Any, names: Mapping[str, Any], *, is_output: bool) -> Members:
     """Return the members of a class; its hints may use `names` even if its module does not have them."""
+    hints = evaluate_members(cls, names)
     if hasattr(cls, "__required_keys__"):
-        hints = evaluate_members(cls, annotations_of(cls), names)
         required = [name for name, hint in hints.items() if _is_required(hint, name in cls.__required_keys__)]
         return Members(hints, required, {})
+    defaults: Mapping[str, Any]
     if hasattr(cls, "__dataclass_fields__"):
-        hints, defaults = _fields_of(cls, names, is_output)
+        members = fields(cls)
+        if not is_output:  # the arguments of the constructor, which may be InitVars
+            arguments = signature(cls).parameters
+            members = tuple(field for name, field in cls.__dataclass_fields__.items() if name in arguments)
+        defaults = {field.name: default for field in members if (default := _default_of(field)) is not MISSING}
+        hints = {field.name: hints[field.name] for field in members}
+        hints = {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
     else:  # a NamedTuple is an object and not an array, because models understand names better than positions
-        annotations: dict[str, Any] = dict.fromkeys(cls._fields, Any)
-        for base in reversed(cls.__mro__):
-            if "_fields" in vars(base):
-                annotations |= annotations_of(base)
-        hints, defaults = evaluate_members(cls, annotations, names), cls._field_defaults
+        hints, defaults = {name: hints.get(name, Any) for name in cls._fields}, cls._field_defaults
     return Members(hints, [name for name in hints if name not in defaults], defaults, cls)
+
+
+def _default_of(field: Field[Any]) -> Any:
+    """Return the default of a field, `...` for a factory, or MISSING."""
+    return field.default if field.default_factory is MISSING else ...
 
 
 def _is_required(hint: Any, default: bool) -> bool:
@@ -54,21 +62,6 @@ def _is_required(hint: Any, default: bool) -> bool:
             break
         hint = origin
     return default
-
-
-def _fields_of(cls: Any, names: Mapping[str, Any], is_output: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the hints and the defaults of a dataclass."""
-    members = fields(cls)
-    if not is_output:  # the arguments of the constructor, which may be InitVars
-        arguments = signature(cls).parameters
-        members = tuple(field for name, field in cls.__dataclass_fields__.items() if name in arguments)
-    hints = evaluate_members(cls, {field.name: field.type for field in members}, names)
-    hints = {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
-    defaults: dict[str, Any] = {}
-    for field in members:
-        if field.default is not MISSING or field.default_factory is not MISSING:
-            defaults[field.name] = ... if field.default is MISSING else field.default
-    return hints, defaults
 
 
 def object_schema(properties: Schema, required: list[str]) -> Schema:
