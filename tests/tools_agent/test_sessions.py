@@ -5,7 +5,7 @@ from itertools import chain
 
 import pytest
 
-from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User
+from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User, open_store
 from tools_core import Context, Result, ToolCall, tool
 
 
@@ -121,6 +121,38 @@ def test_an_edited_reply_loses_the_output_parsed_from_its_old_text():
     session = Session([User(content="Go"), Assistant(id="a", content='{"a": 1}', structured_output={"a": 1})])
     assert session.update(id="a", content="no").structured_output is None
     assert session.update(id="a", content="{}", structured_output={}).structured_output == {}
+
+
+# ------------------------------------------------------------------------------------------------ approving
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paid", "content"),
+    [
+        (None, [100], "paid"),
+        ({"amount": 5}, [5], "paid"),
+        ({"amount": "much"}, [], "the approved arguments are"),
+    ],
+)
+def test_an_approval_may_edit_arguments_which_are_validated_again(arguments, paid, content):
+    payments = []
+
+    @tool(requires_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        payments.append(amount)
+        return "paid"
+
+    with open_store(":memory:") as store:
+        model = ScriptedProvider(ToolCall("c", "pay", {"amount": 100}), "Done")
+        agent = Agent("chat", store=store, model=model, tools=[pay])
+        assert agent.generate("Go").interrupted
+        Session.open(store, "chat").approve("c", arguments=arguments, by="Ann")  # in another process
+        assert agent.generate().content == "Done"
+        answer = next(record.data for record in agent.session.history if record.kind == "approval_given")
+    assert payments == paid
+    assert agent.session[2].content.startswith(content)
+    assert (answer["by"], answer.get("arguments")) == ("Ann", arguments)
 
 
 # ------------------------------------------------------------------------------------------------ identity

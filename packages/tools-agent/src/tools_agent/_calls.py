@@ -178,7 +178,7 @@ class Calls:
         state = self._session.log.state(request.call.id)
         asked, answer = state.pending, state.approved
         if asked is not None and answer is not None and _is_same(asked, request.to_dict()):
-            return Approval("once", answer["by"], request.key)
+            return Approval("once", answer["by"], request.key, answer.get("arguments"))
         approve = self._plan.approve
         if approve is None or approve == "all":
             return None if approve is None else True

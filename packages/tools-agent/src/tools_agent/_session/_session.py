@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from getpass import getuser
 from typing import Any, Self, overload
@@ -192,14 +193,18 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------ approving
 
-    def approve(self, call_id: str, *, by: str | None = None) -> None:
+    def approve(self, call_id: str, *, arguments: Mapping[str, Any] | None = None, by: str | None = None) -> None:
         """Approve a pending call, which the next run runs. `by` defaults to the name of the user.
 
-        The approval is for exactly this call: the same tool with the same arguments, and the same effects. Raises
-        KeyError if no such call waits.
+        The approval is for exactly this call: the same tool with the same arguments, and the same effects. With
+        `arguments` the call runs with these instead; they are validated when it runs. Raises KeyError if no such call
+        waits.
         """
         self._check_asked(call_id)
-        self.log.write([("approval_given", {"call_id": call_id, "approved": True, "by": by or getuser()})])
+        answer: dict[str, Any] = {"call_id": call_id, "approved": True, "by": by or getuser()}
+        if arguments is not None:
+            answer["arguments"] = json.loads(json.dumps(dict(arguments)))
+        self.log.write([("approval_given", answer)])
 
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""

@@ -20,7 +20,8 @@ class Record:
     - "tool_started": `data` has `call_id`, `name` and `attempt`, which counts from 1.
     - "tool_finished": `data` has `call_id` and the ToolResult as `message`.
     - "approval_asked": `data` has `call_id` and the `pending` request.
-    - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason` and `by` whom.
+    - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason`, `by` whom, and
+      edited `arguments`.
     - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
     - "rollback": `data` has `to`: the records after this sequence number do not count.
 
