@@ -13,7 +13,6 @@ from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse
 from tools_core._values._problem import Problem, show
 from tools_core._values._tool_call import ToolCall
-from tools_core.schema import Report
 
 
 class Runnable(Protocol):
@@ -46,10 +45,7 @@ def prepare(
         values, is_valid = _read(spec, arguments, keywords)
     repairs: Sequence[str] = ()
     if not is_valid:
-        report = spec.validator.check(values, repair=tool.repair)
-        if report.problems:
-            raise _all_problems(spec, report)
-        values, repairs = report.value, report.repairs
+        values, repairs = _repaired(tool, values)
     if spec.convert is not None:
         values = spec.convert(values, ())
     if context is None and spec.context is None and tool.timeout is None:
@@ -64,22 +60,18 @@ def prepare(
 def valid_arguments(tool: Runnable, arguments: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments if that is not possible."""
     values, is_valid = _read(tool._spec, arguments, {})
-    if is_valid:
-        return values
-    report = tool._spec.validator.check(values, repair=tool.repair)
+    return values if is_valid else dict(_repaired(tool, values)[0])
+
+
+def _repaired(tool: Runnable, values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
+    """Return the repaired arguments and the repairs; InvalidArguments with every problem."""
+    spec = tool._spec
+    report = spec.validator.check(values, repair=tool.repair)
     if report.problems:
+        if spec.convert is not None and report.is_complete:
+            spec.convert(report.value, report.problems)  # adds the problems of conversions
         raise InvalidArguments(report.problems)
-    return dict(report.value)
-
-
-def _all_problems(spec: Spec, report: Report) -> InvalidArguments:
-    """Return every problem, including failed conversions of values that fit the schema."""
-    if spec.convert is not None and report.is_complete:
-        try:
-            spec.convert(report.value, report.problems)
-        except InvalidArguments as error:
-            return error
-    return InvalidArguments(report.problems)
+    return report.value, report.repairs
 
 
 def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:

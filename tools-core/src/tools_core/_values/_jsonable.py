@@ -55,127 +55,105 @@ def check(value: Any, *, allow_nan: bool = True) -> None:
         TypeError: A part is not JSON serializable; the message has its type and path.
         ValueError: A number is NaN or infinite, unless `allow_nan`.
     """
-    _Walk(is_strict=True, allow_nan=allow_nan).plain(value)
-
-
-class _NotJSON(Exception):
-    """Passes through the handlers for exceptions of a value's own methods."""
-
-    def __init__(self, error: TypeError | ValueError) -> None:
-        super().__init__(error)
-        self.error = error
+    walk = _Walk()
+    walk.plain(value)
+    if walk.type_error:
+        raise TypeError(walk.type_error)
+    if walk.value_error and not allow_nan:
+        raise ValueError(walk.value_error)
 
 
 class _Walk:
-    """One walk through a value; `_path` has the key or index of each open container."""
+    """One walk through a value, with messages about the first parts that have no JSON form."""
 
-    __slots__ = ("_allow_nan", "_is_brief", "_is_strict", "_open", "_path")
-
-    def __init__(self, *, is_brief: bool = False, is_strict: bool = False, allow_nan: bool = True) -> None:
+    def __init__(self, *, is_brief: bool = False) -> None:
+        self.type_error = ""
+        self.value_error = ""
         self._is_brief = is_brief
-        self._is_strict = is_strict
-        self._allow_nan = allow_nan
-        self._open: set[int] = set()
-        self._path: list[str | int | None] = []
+        self._open: set[int] = set()  # the ids of the containers around the current value
 
-    def plain(self, value: Any) -> Any:
-        try:
-            return self._plain(value)
-        except _NotJSON as refusal:
-            raise refusal.error from None
-
-    def _plain(self, value: Any) -> Any:
+    def plain(self, value: Any, path: Path = None) -> Any:
         kind = type(value)  # `isinstance` would ask the value, which may be a dead proxy
         if value is None or kind is str or kind is bool:
             return value
         if kind is int:  # Python refuses to write very long integers in decimal digits
             return value if value.bit_length() < _LONG else hex(value)
         if kind is float:
-            return value if isfinite(value) else self._non_finite(value)
+            return value if isfinite(value) else self._non_finite(value, path)
         if id(value) in self._open:
             return "(circular reference)"
-        if len(self._path) >= _MAX_DEPTH:
+        if len(self._open) >= _MAX_DEPTH:
             return f"(nested deeper than {_MAX_DEPTH})"
         self._open.add(id(value))
-        self._path.append(None)
         try:
             if kind is dict:
-                return self._object(value)
+                return self._object(value, path)
             if kind is list or kind is tuple:
-                return self._array(value)
-            return self._other(value, kind)
-        except Exception as error:  # a value's own method failed, and its class may be anybody's
-            if isinstance(error, _NotJSON):
-                raise
-            return self._without_form(kind, f"({kind.__name__} that cannot be shown: {type(error).__name__})")
+                return self._array(value, path)
+            return self._other(value, kind, path)
+        except Exception as error:  # noqa: BLE001  (of a method of the value)
+            return self._without_form(kind, path, f"({kind.__name__} that cannot be shown: {type(error).__name__})")
         finally:
             self._open.discard(id(value))
-            self._path.pop()
 
-    def _array(self, values: Iterable[Any]) -> list[Any]:
-        out, path = [], self._path
+    def _array(self, values: Iterable[Any], path: Path) -> list[Any]:
+        out = []  # a comprehension would be another frame for each level
         for index, value in enumerate(values):
-            path[-1] = index
-            out.append(self._plain(value))
+            out.append(self.plain(value, (path, index)))
         return out
 
-    def _object(self, value: Mapping[Any, Any]) -> Any:
-        out, path = {}, self._path
+    def _object(self, value: Mapping[Any, Any], path: Path) -> Any:
+        out = {}
         for key, item in value.items():
-            path[-1] = name = key if type(key) is str else self._name(key)
-            out[name] = self._plain(item)
+            name = key if type(key) is str else self._name(key, path)
+            out[name] = self.plain(item, (path, name))
         if len(out) == len(value):
             return out
         # Keys such as 1 and "1" are equal in JSON: pairs lose nothing.
-        return [{"key": self._plain(key), "value": self._plain(item)} for key, item in value.items()]
+        return [{"key": self.plain(key), "value": self.plain(item)} for key, item in value.items()]
 
-    def _name(self, key: Any) -> str:
-        plain = _Walk(is_brief=True, is_strict=self._is_strict).plain(key)
+    def _name(self, key: Any, path: Path) -> str:
+        plain = self.plain(key, path)
         return plain if isinstance(plain, str) else dumps(plain)
 
-    def _other(self, value: Any, kind: type) -> Any:
+    def _other(self, value: Any, kind: type, path: Path) -> Any:
         if callable(value) and hasattr(value, "__qualname__"):
-            return self._without_form(kind, value.__qualname__)
+            return self._without_form(kind, path, value.__qualname__)
         if isinstance(value, Enum):
-            return self._plain(value.value)
+            return self.plain(value.value, path)
         if isinstance(value, str | int | float):
             base = next(base for base in (str, int, float) if isinstance(value, base))
-            return self._plain(base(value))
+            return self.plain(base(value), path)
         if isinstance(value, BINARY):
             return as_block(value).summary() if self._is_brief else as_block(value).to_dict()
         if isinstance(value, Mapping):
-            return self._object(value)
+            return self._object(value, path)
         if isinstance(value, AbstractSet):
             # Sets have no order, and the same result must always read the same.
-            return sorted(map(self._plain, value), key=lambda item: (str(type(item)), dumps(item)))
+            return sorted((self.plain(item, path) for item in value), key=lambda item: (str(type(item)), dumps(item)))
         fields = _fields(value, kind)
         if fields is not None:
-            return self._object(fields) if type(fields) is dict else self._plain(fields)
+            return self._object(fields, path) if type(fields) is dict else self.plain(fields, path)
         text = _text(value, kind)
         if text is not None:
             return text
         if isinstance(value, Iterable):
-            return self._array(value)
-        return self._without_form(kind, f"({kind.__name__})")
+            return self._array(value, path)
+        return self._without_form(kind, path, f"({kind.__name__})")
 
-    def _non_finite(self, value: float) -> str:
+    def _non_finite(self, value: float, path: Path) -> str:
         text = NON_FINITE[str(value)]
-        if not self._allow_nan:
-            raise _NotJSON(ValueError(f"{text}{self._place(self._path)} is not a JSON number; use None or text"))
+        self.value_error = self.value_error or f"{text}{_place(path)} is not a JSON number; use None or text"
         return text
 
-    def _without_form(self, kind: type, text: str) -> str:
-        if self._is_strict:
-            name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-            raise _NotJSON(TypeError(f"{name}{self._place(self._path[:-1])} is not JSON serializable"))
+    def _without_form(self, kind: type, path: Path, text: str) -> str:
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        self.type_error = self.type_error or f"{name}{_place(path)} is not JSON serializable"
         return text
 
-    @staticmethod
-    def _place(keys: list[str | int | None]) -> str:
-        path: Path = None
-        for key in keys:
-            path = path if key is None else (path, key)
-        return f" at {render_path(path)}" if path else ""
+
+def _place(path: Path) -> str:
+    return f" at {render_path(path)}" if path else ""
 
 
 def _fields(value: Any, kind: type) -> Any:
