@@ -1,11 +1,13 @@
 """Sessions: reading, changing and approving, and what a store keeps of them."""
 
+import asyncio
 import sys
 from itertools import chain
+from threading import Event
 
 import pytest
 
-from tools_agent import Agent, Assistant, ScriptedProvider, Session, ToolResult, User, open_store
+from tools_agent import Agent, Assistant, ScriptedProvider, Session, SQLiteStore, ToolResult, User, open_store
 from tools_core import Context, Result, ToolCall, tool
 
 
@@ -55,6 +57,24 @@ def test_a_step_runs_no_more_code_in_a_long_session():
 
     calls_in(2)  # imports
     assert calls_in(2000) < 1.1 * calls_in(20)
+
+
+def test_the_event_loop_runs_while_a_session_is_opened(arun):
+    class SlowStore(SQLiteStore):
+        def open(self, session):
+            assert is_running.wait(20)
+            return super().open(session)
+
+    async def main():
+        opening = asyncio.ensure_future(Session.aopen(store, "chat"))
+        await asyncio.sleep(0)
+        is_running.set()
+        return await opening
+
+    is_running = Event()
+    with SlowStore(":memory:") as store:
+        Session([User(content="Hi")], id="chat", store=store)
+        assert [message.content for message in arun(main())] == ["Hi"]
 
 
 # ------------------------------------------------------------------------------------------------ changing results

@@ -67,6 +67,13 @@ class Session:
         session.log.load()
         return session
 
+    @classmethod
+    async def aopen(cls, store: Store, id: str) -> Self:
+        """`open` for coroutines: the event loop runs while the store is read."""
+        import asyncio  # 30 ms; loaded by now
+
+        return await asyncio.to_thread(cls.open, store, id)
+
     # ------------------------------------------------------------------------------------------------ reading
 
     @property
