@@ -27,6 +27,7 @@ class Answer:
     thought: str = ""
     refusal: str = ""
     events: tuple[dict[str, Any], ...] = ()
+    raw: str = ""  # the whole body
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     error: str = "overloaded"
@@ -147,12 +148,18 @@ PROVIDERS = {
 }
 
 
+def encoded(event):
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n".encode()
+
+
 class Server:
     """Gives the answers in `queue`, and keeps the bodies of requests."""
 
     def __init__(self, language):
         self.queue: deque[Answer] = deque()
         self.bodies: list[Any] = []
+        self.paths: list[str] = []
         self.hung_up = threading.Event()
         self.connections_closed = threading.Semaphore(0)
         outer = self
@@ -165,6 +172,7 @@ class Server:
                 outer.connections_closed.release()
 
             def do_POST(self):
+                outer.paths.append(self.path)
                 outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 outer.answer(self, outer.queue.popleft(), SPOKEN[language])
 
@@ -190,10 +198,9 @@ class Server:
             error = {"error": {"message": answer.error, "code": answer.code or answer.status}}
             handler.wfile.write(json.dumps(error).encode())
             return
+        events = list(answer.events or spoken(answer))[: answer.sent]
         with contextlib.suppress(ConnectionError):  # the client may hang up at any time
-            for event in list(answer.events or spoken(answer))[: answer.sent]:
-                name = f"event: {event['type']}\n" if "type" in event else ""
-                data = f"{name}data: {json.dumps(event)}\n\n".encode()
+            for data in [answer.raw.encode()] if answer.raw else map(encoded, events):
                 handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             if answer.waits:
                 handler.connection.recv(1)

@@ -236,6 +236,49 @@ def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
     assert names == ["math.add" if made.name == "gemini" else "math_add", "draw"]
 
 
+SETTINGS = {"max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop": "END", "seed": 7, "reasoning_effort": "low"}
+SENT = {
+    "openai": SETTINGS,
+    "openai-responses": {
+        "max_output_tokens": 9, "temperature": 0.5, "top_p": 0.9, "reasoning": {"effort": "low", "summary": "auto"},
+    },
+    "anthropic": {"max_tokens": 9, "stop_sequences": ["END"], "output_config": {"effort": "low"}},
+    "gemini": {
+        "maxOutputTokens": 9, "temperature": 0.5, "topP": 0.9, "stopSequences": ["END"], "seed": 7,
+        "thinkingConfig": {"thinking_level": "LOW"},
+    },
+}  # fmt: skip
+MISSING = {"openai-responses": ["stop", "seed"], "anthropic": ["temperature", "top_p", "seed"]}
+
+
+def test_settings_have_the_same_names_for_all_providers(api):
+    made = api(HELLO)
+    more = {"reasoning": {"summary": "auto"}} if made.name == "openai-responses" else {}
+    missing = MISSING.get(made.name, [])
+    streamed(made, ask(settings={name: SETTINGS[name] for name in SETTINGS if name not in missing} | more))
+    body = made.body.get("generationConfig") or made.body
+    assert {name: body[name] for name in SENT[made.name]} == SENT[made.name]
+
+
+@pytest.mark.parametrize("model", ["gpt-5", "o4-mini", "openai/gpt-5"])
+def test_models_of_openai_receive_the_new_name_of_max_tokens(connect, model):
+    made = connect("openai", HELLO)
+    streamed(made, Request(model=model, messages=[User(content="Hi")], settings={"max_tokens": 9}))
+    assert made.body["max_completion_tokens"] == 9
+    assert "max_tokens" not in made.body
+
+
+@pytest.mark.parametrize(("name", "setting"), [(name, setting) for name in MISSING for setting in MISSING[name]])
+def test_a_setting_that_an_api_lacks_is_an_error_that_names_it(connect, name, setting):
+    with pytest.raises(ProviderError, match=f"the API has no setting '{setting}'"):
+        streamed(connect(name), ask(settings={setting: 1}))
+
+
+def test_a_setting_that_the_sdk_does_not_know_is_a_provider_error(api):
+    with pytest.raises(ProviderError, match=r"(?s)rejects a name in `settings`.*colour"):
+        streamed(api(), ask(settings={"colour": "red"}))
+
+
 def test_blank_messages_do_not_reach_an_api_that_refuses_them(api):
     made = api(HELLO)
     streamed(made, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
@@ -371,6 +414,19 @@ def test_a_call_that_gemini_failed_to_make_is_asked_for_again(connect):
     retrying, *_, reply = streamed(connect("gemini", {"events": (failed,)}, CALL))
     assert "failed to write its calls" in retrying.reason
     assert len(reply.tool_calls) == 2
+
+
+@pytest.mark.parametrize("name", ["openai", "gemini"])
+def test_a_reply_that_is_not_json_is_requested_again(connect, pieces, name):
+    retrying, *_, reply = pieces(connect(name, {"raw": "data: {cut\r\n\r\n"}, HELLO))
+    assert "the server sent invalid JSON" in retrying.reason
+    assert reply.content == "Hello"
+
+
+def test_the_version_of_the_gemini_api_can_be_chosen(connect):
+    made = connect("gemini", HELLO, api_version="v7")
+    assert streamed(made)[-1].content == "Hello"
+    assert made.server.paths == ["/v7/models/m:streamGenerateContent?alt=sse"]
 
 
 def test_a_prompt_that_gemini_blocks_is_a_filtered_reply(connect):

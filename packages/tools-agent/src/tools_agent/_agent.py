@@ -71,7 +71,7 @@ class Agent:
         max_session_steps: The same limit for the whole session.
         skills: Folders with skills; see `Skills`.
         window: The part of a long session that the model sees; see `Window`.
-        settings: Arguments of the provider's API, passed on unchanged: `{"reasoning_effort": "low"}`.
+        settings: Arguments of the provider's API, translated for each provider: `{"reasoning_effort": "low"}`.
         timeout: Seconds for one reply of the model.
         tool_timeout: Seconds for a call of a tool without a limit; None for no limit.
         workspace: The folder that confines file tools.

@@ -12,9 +12,17 @@ from tools_agent._providers._output import instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider, sdk
+from tools_agent._providers._settings import with_settings
 from tools_agent._providers._turns import alternating, argument_object, own_items, wire_names
 from tools_core.formats import Format, anthropic, anthropic_strict
 
+_SETTINGS = {
+    "stop": "stop_sequences",
+    "reasoning_effort": "output_config.effort",
+    "temperature": None,
+    "top_p": None,
+    "seed": None,
+}
 _MAX_TOKENS = 16_000  # the API wants a limit; a file that a model writes has to fit
 
 
@@ -52,7 +60,7 @@ class AnthropicProvider(SDKProvider):
                 system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
         if system:
             made["system"] = system
-        return {**made, **request.settings}
+        return with_settings(made, request, self.name, _SETTINGS)
 
 
 def _blocks(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -14,10 +14,16 @@ from tools_agent._providers._output import instruction
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider, sdk
+from tools_agent._providers._settings import with_settings
 from tools_agent._providers._turns import alternating, argument_object, argument_text, own_items, wire_names
 from tools_core import ToolCall
 from tools_core.formats import Format, gemini
 
+_SETTINGS = {
+    "max_tokens": "max_output_tokens",
+    "stop": "stop_sequences",
+    "reasoning_effort": "thinking_config.thinking_level",
+}
 _FILTERED = (
     *("BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII"),
 )
@@ -28,10 +34,16 @@ class GeminiProvider(SDKProvider):
 
     Each stream has a separate client, closed after it: the SDK leaves the connection of a half-read stream open. A
     client that was passed in is not closed.
+
+    `api_version` is the version in the path, such as `"v1beta"`; other arguments are those of `OpenAIProvider`.
     """
 
     name = "gemini"
     formats = (gemini, gemini)
+
+    def __init__(self, model: str = "", *, api_version: str | None = None, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._api_version = api_version
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -42,6 +54,8 @@ class GeminiProvider(SDKProvider):
         options: dict[str, Any] = dict(self._options)
         if "base_url" in options:
             http["base_url"] = options.pop("base_url")
+        if self._api_version is not None:
+            http["api_version"] = self._api_version
         client = sdk("google.genai", "gemini").Client(**options, http_options=http)
         return client.aio if is_async else client
 
@@ -83,10 +97,8 @@ class GeminiProvider(SDKProvider):
             config |= {"response_mime_type": "application/json", "response_json_schema": dict(request.output_schema)}
         if system:
             config["system_instruction"] = system
-        settings = dict(request.settings)
-        if "max_tokens" in settings:
-            settings["max_output_tokens"] = settings.pop("max_tokens")
-        return {"model": request.model, "contents": contents, "config": config | settings}
+        config = with_settings(config, request, self.name, _SETTINGS)
+        return {"model": request.model, "contents": contents, "config": config}
 
 
 def _then_close(client: Any, sent: Iterator[Any]) -> Iterator[Any]:

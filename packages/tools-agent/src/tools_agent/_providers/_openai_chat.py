@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -11,9 +12,12 @@ from tools_agent._providers._openai_client import OpenAIClient
 from tools_agent._providers._output import NAME, instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
+from tools_agent._providers._settings import with_settings
 from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
 from tools_core.formats import Format, openai, openai_strict
 
+# OpenAI's models reject `max_tokens`, and servers such as Ollama and LM Studio ignore `max_completion_tokens`.
+_OPENAI_MODEL = re.compile(r"(openai/)?(chatgpt|codex|gpt-\d|o\d)")
 # Members of a message that `Assistant` has itself, or that the API does not take back; others, such as signatures of
 # reasoning, are kept as an item.
 _KNOWN = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
@@ -56,7 +60,9 @@ class OpenAIProvider(OpenAIClient):
                 made["response_format"] = {"type": "json_schema", "json_schema": schema}
             else:
                 messages.append({"role": "system", "content": instruction(request.output_schema)})
-        return {**made, **request.settings}
+        needs_new_name = self._is_openai or _OPENAI_MODEL.match(request.model)
+        names = {"max_tokens": "max_completion_tokens"} if needs_new_name else {}
+        return with_settings(made, request, self.name, names)
 
 
 def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from typing import Any
+from urllib.parse import urlsplit
 
 from tools_agent._providers._sdk_provider import SDKProvider, sdk
 
 
 class OpenAIClient(SDKProvider):
     """A provider over OpenAI's SDK."""
+
+    @property
+    def _is_openai(self) -> bool:
+        """Whether the server is OpenAI's or Azure's."""
+        client = self._client or self._async_client
+        url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
+        return url is None or (urlsplit(url).hostname or "").endswith((".openai.com", ".azure.com"))
 
     def _make_client(self, *, is_async: bool) -> Any:
         openai = sdk("openai", "openai")

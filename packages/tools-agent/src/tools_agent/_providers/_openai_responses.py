@@ -13,9 +13,16 @@ from tools_agent._providers._output import NAME, instruction, strict_schema
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._retry import reported_error
+from tools_agent._providers._settings import with_settings
 from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
 from tools_core.formats import Format, responses, responses_strict
 
+_SETTINGS = {
+    "max_tokens": "max_output_tokens",
+    "reasoning_effort": "reasoning.effort",
+    "stop": None,
+    "seed": None,
+}
 # Models whose reasoning the API can hand out encrypted; it refuses the request for others.
 _REASONS = re.compile(r"(o\d|gpt-([5-9]|\d\d)(?!.*-chat)|codex)")
 
@@ -62,10 +69,7 @@ class OpenAIResponsesProvider(OpenAIClient):
                 made["text"] = {"format": {"type": "json_schema", **schema}}
             else:
                 sent.append({"role": "system", "content": instruction(request.output_schema)})
-        settings = dict(request.settings)
-        if "max_tokens" in settings:
-            settings["max_output_tokens"] = settings.pop("max_tokens")
-        return made | settings
+        return with_settings(made, request, self.name, _SETTINGS)
 
 
 def _sent_back(items: list[dict[str, Any]], *, is_stored: bool) -> list[dict[str, Any]]:

@@ -15,8 +15,9 @@ class Request:
     """One question to a model.
 
     `tools` are definitions, as `Registry.definitions()` returns them. `output_schema` is the JSON Schema that the
-    reply's text has to fit, None for free text. `settings` are arguments of the provider's API (`temperature`,
-    `max_tokens`). `timeout` is in seconds: for the whole of one attempt, and for the silence between two pieces of it.
+    reply's text must match, None for free text. `settings` have the same names for all providers (`max_tokens`,
+    `temperature`, `top_p`, `stop`, `seed`, `reasoning_effort`); other names are passed on to the SDK's function.
+    `timeout` is in seconds: for the whole of one attempt, and for the silence between two pieces of it.
     """
 
     model: str

@@ -31,6 +31,10 @@ _CONNECTION = frozenset(
 )
 
 
+# The errors of functions, and of pydantic, about arguments that they do not know.
+_UNKNOWN_SETTING = re.compile(r"unexpected keyword argument|extra_forbidden")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
     """Retry requests after overload, rate limits, timeouts and broken connections.
@@ -70,8 +74,11 @@ def provider_error(error: Exception, provider: str) -> ProviderError:
     if isinstance(status, int) or isinstance(body, Mapping):
         headers = getattr(getattr(error, "response", None), "headers", None)
         return reported_error(provider, body, status if isinstance(status, int) else None, headers)
-    if isinstance(error, JSONDecodeError):
-        return ProviderError(f"{provider}: the server sent what is not JSON: {error.doc[:200]}", retryable=True)
+    not_json = error if isinstance(error, JSONDecodeError) else error.__cause__  # Gemini's SDK wraps it
+    if isinstance(not_json, JSONDecodeError):
+        return ProviderError(f"{provider}: the server sent invalid JSON: {not_json.doc[:200]}", retryable=True)
+    if isinstance(error, TypeError | ValueError) and _UNKNOWN_SETTING.search(str(error)):
+        return ProviderError(f"{provider}: the SDK rejects a name in `settings`: {error}")
     if _CONNECTION.isdisjoint(base.__name__ for base in type(error).__mro__):
         raise error
     about = "no answer in time" if "Timeout" in name else "the connection failed"
