@@ -75,28 +75,27 @@ class AuditLog:
         """Write the line."""
         if event.kind == "start":
             arguments = arguments_of(event.call)
-            made = _Call(event.at, event.detail.get("runtime"), self._redactor.for_call())
-            self._calls[id(event.context)] = made
-            shown = "<not a JSON object>" if arguments is None else made.redactor.copy(arguments)
-            made.failure = self._write(event, made, {"arguments": shown})
+            call = self._calls[id(event.context)] = _Call(event.at, event.detail.get("runtime"))
+            text = "<not a JSON object>" if arguments is None else self._redactor.copy(arguments)
+            call.failure = self._write(event, call, {"arguments": text})
         elif event.kind == "retry":
             self._write(event, self._calls[id(event.context)], dict(event.detail))
         elif event.kind == "end" and event.result is not None:
-            made = self._calls.pop(id(event.context))
-            seconds = {"seconds": round(event.at - made.began, 6)}
-            self._write(event, made, seconds | _facts_of(event.result, made.redactor))
+            call = self._calls.pop(id(event.context))
+            seconds = {"seconds": round(event.at - call.began, 6)}
+            self._write(event, call, seconds | _facts_of(event.result, self._redactor))
 
     @hookimpl(tryfirst=True)
     def around_tool_call(self, context: Context) -> Generator[Any, Any, None]:
-        """Refuse a call without a first line."""
+        """Refuse a call whose start could not be logged."""
         failure = self._calls[id(context)].failure
         if self.required and failure is not None:
-            raise ToolError(f"the call was not made: the audit log cannot be written: {failure}", "unavailable")
+            raise ToolError(f"the call was not run: the audit log cannot be written: {failure}", "unavailable")
         yield
 
     def _write(self, event: Event, call: _Call, facts: dict[str, Any]) -> str | None:
         """Write a line; return why that failed."""
-        redactor, context = call.redactor, event.context
+        context = event.context
         head = {
             "time": datetime.now(UTC).isoformat(timespec="microseconds"),
             "event": event.kind,
@@ -108,7 +107,7 @@ class AuditLog:
             "pid": os.getpid(),
         }
         try:
-            identity = {} if self._identify is None else redactor.copy(self._identify(context))
+            identity = {} if self._identify is None else self._redactor.copy(self._identify(context))
             line = _encode({**identity, **head, **facts})
             if len(line) > _LONGEST_LINE:
                 line = _encode({**identity, **head, "arguments": f"<{len(line)} bytes>"})
@@ -125,7 +124,6 @@ class _Call:
 
     began: float
     runtime: str | None
-    redactor: Redactor
     failure: str | None = None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -18,8 +17,6 @@ _LONGEST = 2_000  # characters of a string
 _SEARCHED = 10_000  # characters of a string that are searched
 _MOST = 100_000  # characters of all strings together
 _DEEPEST = 12
-_SHORTEST = 4  # characters of a secret that is hidden in other texts, too
-_LONG_WORD = 8
 
 # The group `secret` is hidden.
 _PATTERNS = tuple(
@@ -48,67 +45,35 @@ _is_secret = lru_cache(4096)(is_secret_name)
 
 
 class Redactor:
-    """Hides the values of names that look secret, what looks like a secret itself, and given values.
-
-    It remembers what it has hidden, and hides it in later texts: make one for each call by `for_call`.
-    """
+    """Hides the values of names that look secret, what looks like a secret itself, and given values."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         if isinstance(values, str):
             raise TypeError("redact is a collection of values, not one string")
-        self._values = {value for value in values if value}
-        self._room = _MOST
-
-    def for_call(self) -> Redactor:
-        """Return a redactor that knows the same values."""
-        return Redactor(self._values)
-
-    def copy(self, value: Any) -> Any:
-        """Return a copy as plain JSON without secrets."""
-        known, self._room = len(self._values), _MOST
-        made = self._copied(value, _DEEPEST)
-        if len(self._values) > known:
-            self._room = _MOST
-            made = self._copied(value, _DEEPEST)
-        return made
+        self._values = sorted(filter(None, values), key=len, reverse=True)
 
     def text(self, text: str, longest: int = _LONGEST) -> str:
         """Return a text without secrets, cut after so many characters."""
         length = len(text)
         if length > _SEARCHED:
-            parts = text[:_SEARCHED].rsplit(None, 1)
-            text = parts[0] if len(parts[-1]) < _LONGEST else text[:_SEARCHED]  # it may end in a part of a secret
-        for value in sorted(self._values, key=len, reverse=True):
+            head, *tail = text[:_SEARCHED].rsplit(None, 1)
+            text = head if tail and len(tail[0]) < _LONGEST else text[:_SEARCHED]  # it may end in a part of a secret
+        for value in self._values:
             text = text.replace(value, HIDDEN)
         for pattern in _PATTERNS:
-            text = pattern.sub(self._hide, text)
-        text = self._hide_named(text)
+            text = pattern.sub(_hide, text)
+        text = _hide_named(text)
         return text if len(text) <= longest and length <= _SEARCHED else f"{text[:longest]}…[{length} characters]"
 
-    def _hide(self, match: re.Match[str]) -> str:
-        if match["secret"] == HIDDEN:
-            return match[0]
-        self._learn(match["secret"], 1)
-        whole, start = match[0], match.start()
-        return whole[: match.start("secret") - start] + HIDDEN + whole[match.end("secret") - start :]
+    def copy(self, value: Any) -> Any:
+        """Return a copy as plain JSON without secrets."""
+        return self._copied(value, _DEEPEST, [_MOST])
 
-    def _hide_named(self, text: str) -> str:
-        parts, end = [], 0
-        for name in _NAME.finditer(text):
-            if name.start() < end or not _is_secret(name["option"] or name["name"]):
-                continue
-            value = _VALUE.match(text, name.end())
-            if value is not None and value[0] != HIDDEN:
-                self._learn(value[0].strip("\\\"'"), 1)
-                parts += [text[end : name.end()], HIDDEN]
-                end = value.end()
-        return "".join([*parts, text[end:]])
-
-    def _copied(self, value: Any, depth: int) -> Any:
-        if self._room < 0:
+    def _copied(self, value: Any, depth: int, room: list[int]) -> Any:
+        if room[0] < 0:
             return "<too much>"
         if isinstance(value, str):
-            self._room -= len(value)
+            room[0] -= len(value)
             return self.text(value)
         if value is None or isinstance(value, bool):
             return value
@@ -120,36 +85,34 @@ class Redactor:
             return "<nested too deeply>"
         if isinstance(value, Mapping):
             return {
-                self.text(str(key), 200): self._member(item, depth, is_secret=_is_hidden(key, value))
+                self.text(str(key), 200): self._member(item, _is_hidden(key, value), depth, room)
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
-            return [
-                self._member(item, depth, is_secret=_is_announced(value, place)) for place, item in enumerate(value)
-            ]
+            return [self._member(item, _is_announced(value, place), depth, room) for place, item in enumerate(value)]
         return f"<{type(value).__name__}>"
 
-    def _member(self, item: Any, depth: int, *, is_secret: bool) -> Any:
-        if not is_secret or item is None or isinstance(item, bool):
-            return self._copied(item, depth - 1)
-        self._learn(item, depth)
-        return HIDDEN
+    def _member(self, item: Any, is_secret: object, depth: int, room: list[int]) -> Any:
+        if is_secret and not (item is None or isinstance(item, bool)):
+            return HIDDEN
+        return self._copied(item, depth - 1, room)
 
-    def _learn(self, value: Any, depth: int) -> None:
-        """Hide a secret in later texts, also as Python and JSON quote it, and without the scheme or user before it."""
-        if isinstance(value, str | int):
-            text = value if isinstance(value, str) else str(value) if value.bit_length() <= 64 else ""
-            forms = {text, repr(text)[1:-1], json.dumps(text)[1:-1]}
-            word = re.split("[ :]", text)[-1]
-            if len(word) >= _LONG_WORD:
-                forms.add(word)
-            self._values |= {form for form in forms if len(form) >= _SHORTEST}
-        elif depth and isinstance(value, Mapping):
-            for item in value.values():
-                self._learn(item, depth - 1)
-        elif depth and isinstance(value, list | tuple):
-            for item in value:
-                self._learn(item, depth - 1)
+
+def _hide(match: re.Match[str]) -> str:
+    whole, start = match[0], match.start()
+    return whole[: match.start("secret") - start] + HIDDEN + whole[match.end("secret") - start :]
+
+
+def _hide_named(text: str) -> str:
+    parts, end = [], 0
+    for name in _NAME.finditer(text):
+        if name.start() < end or not _is_secret(name["option"] or name["name"]):
+            continue
+        value = _VALUE.match(text, name.end())
+        if value is not None and value[0] != HIDDEN:
+            parts += [text[end : name.end()], HIDDEN]
+            end = value.end()
+    return "".join([*parts, text[end:]])
 
 
 def _is_hidden(key: Any, within: Mapping[Any, Any]) -> bool:
