@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING
 
-from tools_core.text import visible
+from tools_core.command import one_line, write, write_json
 from tools_runtime._hooks import hook_order
 from tools_runtime._plugins import Plugins
 
@@ -27,9 +25,10 @@ def run(options: Namespace) -> int:
     plugins = Plugins((), installed=True)
     hooks = [{"hook": hook, "plugin": plugin} for hook, plugin in hook_order(plugins.manager)]
     problems = [{"plugin": name, "error": error} for name, error in plugins.problems.items()]
-    lines = [f"{each['hook']:18} {each['plugin']}" for each in hooks]
-    lines += [f"! {each['plugin']}: {each['error']}" for each in problems]
     if options.json:
-        lines = [json.dumps({"hooks": hooks, "problems": problems})]
-    sys.stdout.write("".join(f"{visible(line)}\n" for line in lines or ["no plugin with hooks is installed"]))
+        write_json({"hooks": hooks, "problems": problems})
+        return 1 if problems else 0
+    lines = [f"{hook['hook']:18} {hook['plugin']}" for hook in hooks]
+    lines += [f"! {problem['plugin']}: {problem['error']}" for problem in problems]
+    write("\n".join(map(one_line, lines or ["no plugin with hooks is installed"])))
     return 1 if problems else 0

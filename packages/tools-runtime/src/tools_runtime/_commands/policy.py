@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from tools_core.text import visible
+from tools_core import Context, Registry, ToolCall, ToolError, UnknownToolError
+from tools_core.command import CommandError, json_text, load_tool, one_line, read_arguments, write, write_json
+from tools_runtime import Policy, PolicyError
+from tools_runtime._policy._read import near
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterator, Mapping
 
-    from tools_core import Registry, Tool
-    from tools_runtime._policy import Policy
+    from tools_core import Tool
     from tools_runtime._policy._rule import Rule
 
-    Found = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
+    Facts = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
 
 _EPILOG = """\
 Policies are ~/.config/ask-tools/policy.toml, which is the user's, and ask-tools.toml in the project's folder:
@@ -46,11 +46,11 @@ user's rules; they may allow calls only after `ask-tools policy trust`.
 
 actions:
   explain TOOL key=value   show which rule decides about a call, and why; runs nothing
-  check                    find names that no tool has, and extras to install so that a rule can be judged
+  check                    find unknown names, and extras to install so that a rule can be evaluated
   trust                    let the rules of the project's ask-tools.toml allow calls, as long as it stays the same
-  approvals                list the stored answers; --forget KEY removes those whose keys begin so, or all
+  approvals                list the stored answers; --forget KEY removes those whose keys begin with KEY, or all
   approve KEY, deny KEY    answer the pending call of this key
-Exit codes: 0 done, or allowed; 1 asked about, denied, or a policy that is not understood; 2 wrong usage.
+Exit codes: 0 done or allowed; 1 needs approval, denied, or an invalid policy; 2 usage error.
 Example: ask-tools policy explain bash command='git diff; rm -rf build'
 """
 
@@ -65,7 +65,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", help="explain: the folder that relative paths are below")
     parser.add_argument("--scope", choices=("once", "run", "project"), default="once", help="approve: for how long")
     parser.add_argument("--reason", metavar="TEXT", default="", help="deny: text for the model")
-    parser.add_argument("--forget", metavar="KEY", help="approvals: remove those whose keys begin so, or all")
+    parser.add_argument("--forget", metavar="KEY", help="approvals: remove answers whose keys begin with KEY, or all")
     parser.add_argument("--project", metavar="DIR", help="the project's folder; by default found from here up")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, intermixed=True)
@@ -73,27 +73,23 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the action, and print its facts as JSON, or each on a line."""
-    from tools_core import ToolError, UnknownToolError  # not needed for --help
-    from tools_runtime import Policy, PolicyError
-
     if (options.name is not None) != (options.action in ("approve", "deny", "explain")):
-        return _fail(f"{options.action} {'takes no' if options.name else 'needs a'} TOOL or KEY: --help has all", 2)
+        raise CommandError(f"{options.action} {'takes no' if options.name else 'needs a'} TOOL or KEY: --help has all")
     try:
-        status, found = _ACTIONS[options.action](options, Policy(project=options.project))
+        status, facts = _ACTIONS[options.action](options, Policy(project=options.project))
     except PolicyError as error:
-        return _fail(str(error), 1)
+        raise CommandError(str(error), status=1) from error
     except (ToolError, UnknownToolError, ValueError) as error:
-        return _fail(str(error), 2)
-    facts = [(name, each) for name, value in found.items() for each in (value if type(value) is list else [value])]
-    lines = [f"{name}: {_text(value)}" for name, value in facts if value not in ({}, "")]
-    sys.stdout.write("".join(f"{line}\n" for line in ([json.dumps(found)] if options.json else lines)))
+        raise CommandError(str(error)) from error
+    if options.json:
+        write_json(facts)
+        return status
+    lines = [(name, line) for name, value in facts.items() for line in (value if type(value) is list else [value])]
+    write("\n".join(f"{name}: {_text(value)}" for name, value in lines if value not in ({}, "")))
     return status
 
 
-def _explain(options: Namespace, policy: Policy) -> Found:
-    from tools_core import Context, ToolCall  # these are loaded already
-    from tools_core.command import load_tool, read_arguments
-
+def _explain(options: Namespace, policy: Policy) -> Facts:
     tool = load_tool(options.name)
     call = ToolCall(None, tool.name, read_arguments(options.words, tool.definition["input_schema"]))
     outcome, rule, reasons, facts = policy.evaluate(call, tool, Context(workspace=options.workspace))
@@ -111,26 +107,16 @@ def _explain(options: Namespace, policy: Policy) -> Found:
     }
 
 
-def _check(_: Namespace, policy: Policy) -> Found:
-    rules, tools = [*policy.rules, *policy.project_rules], _installed()
+def _check(_: Namespace, policy: Policy) -> Facts:
+    rules, tools = [*policy.rules, *policy.project_rules], Registry(auto=True)
     problems = [f"{rule}: {text}" for rule in rules for text in _problems(rule, tools)]
     if any(rule.decision == "allow" for rule in policy.project_rules) and not policy.is_trusted:
         problems.append("the project's rules that allow calls do not count before: ask-tools policy trust")
     return 0, {"rules": len(rules), "project": policy.project, "problems": problems}
 
 
-def _installed() -> Registry:
-    from tools_core import Registry  # loaded already
-
-    registry = Registry()
-    registry.discover()
-    return registry
-
-
 def _problems(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
     """Yield the names in a rule that no tool has, and what its tools need for it to be judged."""
-    from tools_runtime._policy._read import near  # loaded already, with the policy
-
     names = {key: key.rpartition(":")[2] for key in tools}
     for pattern in rule.tools:
         if not any(fnmatchcase(name, pattern) for name in names.values()):
@@ -156,24 +142,24 @@ def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values.get(properties[name].get("type"), "x") for name in schema.get("required", ())}
 
 
-def _trust(_: Namespace, policy: Policy) -> Found:
+def _trust(_: Namespace, policy: Policy) -> Facts:
     policy.trust()
     return 0, {"trusted": policy.project_file, "rules": [rule.text for rule in policy.project_rules]}
 
 
-def _approvals(options: Namespace, policy: Policy) -> Found:
+def _approvals(options: Namespace, policy: Policy) -> Facts:
     if options.forget is None:
         return 0, {key: answer._asdict() for key, answer in policy.approvals.file.all().items()}
     count = policy.approvals.file.forget("" if options.forget == "all" else options.forget or "none")
     return 0 if count or options.forget == "all" else 1, {"forgotten": count}
 
 
-def _approve(options: Namespace, policy: Policy) -> Found:
+def _approve(options: Namespace, policy: Policy) -> Facts:
     policy.approve(options.name, options.scope)
     return 0, {"approved": options.name, "scope": options.scope}
 
 
-def _deny(options: Namespace, policy: Policy) -> Found:
+def _deny(options: Namespace, policy: Policy) -> Facts:
     policy.deny(options.name, options.reason)
     return 0, {"denied": options.name}
 
@@ -181,15 +167,10 @@ def _deny(options: Namespace, policy: Policy) -> Found:
 def _text(value: Any) -> str:
     if value is None:
         return "not known"
-    return visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return one_line(value if isinstance(value, str) else json_text(value, pretty=False))
 
 
-def _fail(message: str, status: int) -> int:
-    sys.stderr.write(f"error: {visible(message)}\n")
-    return status
-
-
-_ACTIONS: dict[str, Callable[[Namespace, Policy], Found]] = {
+_ACTIONS: dict[str, Callable[[Namespace, Policy], Facts]] = {
     "approvals": _approvals,
     "approve": _approve,
     "check": _check,
