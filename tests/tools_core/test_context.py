@@ -6,10 +6,6 @@ import threading
 from tools_core import Context, tool
 
 
-def test_a_run_id_is_the_given_one():
-    assert Context(run_id="r-1").run_id == "r-1"
-
-
 def test_a_run_id_is_random_by_default():
     context = Context()
     assert context.run_id and context.run_id != Context().run_id

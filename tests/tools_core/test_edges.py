@@ -179,15 +179,6 @@ def test_calls_do_not_start_after_the_deadline():
     assert result.error_type == "timeout_error" and ran == []
 
 
-def test_a_bound_method_is_a_tool():
-    class Client:
-        def search(self, q: str) -> str:
-            """Search."""
-            return q * 2
-
-    assert tool(Client().search, name="s").call(q="x").output == "xx"
-
-
 def test_bound_arguments_of_a_partial_are_hidden_and_fixed():
     def fetch(url: str, api_key: str = "") -> str:
         """Fetch."""
@@ -216,22 +207,6 @@ def test_a_decimal_is_read_exactly_or_not_at_all(text):
     assert not pay.call('{"amount": 12345678901234567.89}').ok
     assert pay.call(amount="12345678901234567.89").output == "12345678901234567.89"
     assert pay.call('{"amount": 0.1}').output == "0.1"
-
-
-def test_synchronous_calls_leave_this_threads_event_loop_alone():
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    try:
-
-        @tool
-        async def nothing() -> None:
-            """Nothing."""
-
-        assert nothing.call().ok
-        assert asyncio.get_event_loop() is loop
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
 
 
 def test_a_coroutine_tool_may_call_another_one_synchronously():

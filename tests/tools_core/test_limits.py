@@ -50,10 +50,6 @@ def test_without_a_limit_a_synchronous_tool_runs_in_this_very_thread():
     assert sync_where.call().output == "True nobody"
 
 
-def test_a_coroutine_tool_can_be_called_from_synchronous_code():
-    assert async_where.call().output.endswith("nobody")
-
-
 def test_a_coroutine_tool_can_be_called_synchronously_while_a_loop_is_running():
     async def main():
         token = user.set("ada")

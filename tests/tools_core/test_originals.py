@@ -44,13 +44,6 @@ class SearchTool(Tool):
 # --- what was promised -------------------------------------------------------------------------------------------
 
 
-def test_a_greeter_is_named_described_and_greets():
-    greeter = Greeter()
-    assert (greeter.name, greeter.description) == ("greeter", "Greets a person by name")
-    result = greeter.call(name="World")
-    assert result.ok and result.output == "Hello, World!"
-
-
 def test_a_description_is_set_and_read_on_the_class():
     assert Greeter.description == Greeter().description == "Greets a person by name"
     Described = type("Described", (Greeter,), {"__doc__": "Other."})
@@ -62,12 +55,6 @@ def test_a_parameter_has_one_of_the_json_types(type):
     assert Parameter("x", type).type == type
     with pytest.raises(DefinitionError, match="string"):
         Parameter("x", "binary")
-
-
-def test_the_description_of_a_parameter_is_desc_as_well():
-    assert Parameter("q", "string", desc="Search query", required=False) == Parameter(
-        "q", str, "Search query", required=False
-    )
 
 
 def test_parameters_are_a_mapping_in_order_of_declaration():

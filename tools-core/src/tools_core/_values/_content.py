@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -120,13 +121,11 @@ def block_from_dict(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if isinstance(value.get("data"), str) and value.get("type") in tuple(_KINDS):
-        try:
+        with suppress(AttributeError, TypeError, ValueError):  # a similar dict of the tool
             data = binascii.a2b_base64(value["data"], strict_mode=True)
             block = _KINDS[value["type"]](data, value.get("mime_type"), name=value.get("name"))
-        except (AttributeError, TypeError, ValueError):  # a similar dict of the tool, as below
-            return value
-        if block.to_dict() == value:
-            return block
+            if block.to_dict() == value:
+                return block
     return {key: block_from_dict(item) for key, item in value.items()}
 
 

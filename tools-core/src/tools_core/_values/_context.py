@@ -121,11 +121,7 @@ class Context:
         return inner
 
     def __repr__(self) -> str:
-        values = {"run_id": self.run_id, "call_id": self.call_id, "workspace": self._workspace}
-        parts = [f"{name}={value!r}" for name, value in values.items() if value is not None]
-        if (remaining := self.remaining) is not None:
-            parts.append(f"remaining={remaining:.1f}")
-        return f"<Context {' '.join(parts)}{' cancelled' if self.cancelled else ''}>"
+        return f"<Context run_id={self.run_id!r} call_id={self.call_id!r}{' cancelled' if self.cancelled else ''}>"
 
 
 _PROCESS_RUN_ID = os.urandom(8).hex()

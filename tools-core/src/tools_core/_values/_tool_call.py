@@ -61,11 +61,11 @@ class ToolCall:
         if not isinstance(name, str):
             keys = ", ".join(map(str, value)) or "nothing"
             raise ValueError(f"a tool call must have a name, a string; got {keys}")  # noqa: TRY004  (it is data)
-        arguments = next(
-            (value[key] for key in ("arguments", "input", "parameters") if value.get(key) is not None), None
-        )
-        id = next((value[key] for key in ("id", "call_id") if value.get(key) is not None), None)
-        return cls(id, name, arguments)
+
+        def first(*keys: str) -> Any:
+            return next((value[key] for key in keys if value.get(key) is not None), None)
+
+        return cls(first("id", "call_id"), name, first("arguments", "input", "parameters"))
 
     def __hash__(self) -> int:
         return hash((self.id, self.name))
