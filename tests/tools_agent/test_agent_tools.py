@@ -73,7 +73,7 @@ def test_a_tool_receives_the_context_and_may_fail_with_a_type_of_its_own():
     assert (result.content, result.error, result.error_type) == ("No user ID provided",) * 2 + ("not_found",)
     agent = Agent(model=scripted(("orders", {})), tools=[orders])
     agent.generate("Go", context={"user": 7})
-    assert contents(agent) == [f"orders of 7 in {agent.session.id}"]
+    assert contents(agent) == [f"orders of 7 in {agent.session.key}"]
 
 
 def test_a_tool_that_takes_too_long_is_a_timeout_error(arun):
@@ -91,17 +91,28 @@ def test_a_tool_that_takes_too_long_is_a_timeout_error(arun):
 
 
 @pytest.mark.parametrize(
-    ("runtime", "is_here"),
+    ("runtime", "overlaps"),
     [
-        (None, True), ("inline", True), (InlineRuntime, True), (ThreadRuntime, False), (ThreadRuntime(), False),
-        (lambda context: "thread" if context.get("parallel") else "inline", False), (lambda: "inline", True),
+        (None, False), ("inline", False), (InlineRuntime, False), (ThreadRuntime, True), (ThreadRuntime(), True),
+        (lambda context: "thread" if context.get("parallel") else "inline", True), (lambda: "inline", False),
     ],
 )  # fmt: skip
-def test_the_runtime_is_a_name_a_class_an_instance_or_a_function_of_the_context(runtime, is_here):
-    model, context = scripted(("where", {})), {"parallel": True}
-    with Agent(context=context, model=model, tools=[where], runtime=runtime, tool_timeout=None) as agent:
+def test_the_runtime_is_a_name_a_class_an_instance_or_a_function(runtime, overlaps):
+    both = threading.Barrier(2)
+
+    @tool
+    def meet() -> str:
+        """Wait until two calls run at the same time."""
+        try:
+            both.wait(10 if overlaps else 0.01)
+        except threading.BrokenBarrierError:
+            return "alone"
+        return "together"
+
+    model, context = ScriptedProvider([ToolCall(id, "meet") for id in "12"], "Done"), {"parallel": True}
+    with Agent(context=context, model=model, tools=[meet], runtime=runtime) as agent:
         agent.generate("Go")
-    assert (contents(agent) == [threading.current_thread().name]) == is_here
+    assert contents(agent) == ["together" if overlaps else "alone"] * 2
 
 
 def test_a_subclass_inherits_the_runtime_and_a_default_holds_for_the_rest():

@@ -179,7 +179,7 @@ def test_an_empty_session_needs_a_prompt():
 def test_a_session_that_ends_with_a_reply_is_complete():
     provider = ScriptedProvider('{"sentiment": "good"}')
     agent = Agent(model=provider, output=Sentiment)
-    assert agent.generate("Hi").structured_output == agent.generate().structured_output == Sentiment(sentiment="good")
+    assert agent.generate("Hi").output == agent.generate().output == Sentiment(sentiment="good")
     assert len(provider.calls) == 1
 
 
@@ -562,7 +562,7 @@ def test_orphaned_tool_call_ids_are_those_without_a_result():
 def test_the_context_has_the_cumulative_usage_and_the_response_that_of_its_run():
     usage = Usage(input_tokens=3, output_tokens=2)
     agent = Agent(model=ScriptedProvider(*[Assistant(content="x", usage=usage) for _ in range(2)]))
-    assert "token_usage" not in agent.context
+    assert agent.context["token_usage"] == Usage()
     agent.generate("a")
     response = agent.generate("b")
     assert response.usage == usage
@@ -589,23 +589,23 @@ def test_structured_output_is_parsed_validated_and_stored():
     agent = Agent(model=provider, output=Sentiment)
     response = agent.generate("Analyze")
     assert response.content == text
-    assert response.structured_output == Sentiment(sentiment="positive")
+    assert response.output == Sentiment(sentiment="positive")
     assert agent.session.messages[-1].structured_output == {"sentiment": "positive", "score": 0.5}
     assert provider.calls[0].output_schema["required"] == ["sentiment"]
 
 
 @pytest.mark.parametrize("text", ["positive", '{"score": 1}'])
 def test_structured_output_is_none_when_the_reply_does_not_fit(text):
-    agent = Agent(model=ScriptedProvider(text), output=Sentiment)
+    agent = Agent(model=ScriptedProvider(text), output=Sentiment, output_retries=0)
     response = agent.generate("Analyze")
-    assert response.structured_output is None
+    assert response.output is None
     assert response.outcome == "invalid_output"
     assert response.detail
     assert agent.session.messages[-1].structured_output is None
 
 
-def test_without_an_output_type_there_is_no_structured_output():
-    assert Agent(model=ScriptedProvider("{}")).generate("x").structured_output is None
+def test_without_an_output_type_the_output_is_the_text():
+    assert Agent(model=ScriptedProvider("{}")).generate("x").output == "{}"
 
 
 def test_a_stop_reason_of_the_provider_is_the_outcome():

@@ -329,21 +329,23 @@ def test_a_stream_that_is_closed_leaves_a_session_that_goes_on(tools, made, arun
     assert agent.generate().content == "ok"
 
 
-def test_ctrl_c_in_a_tool_leaves_the_session_resumable(tools, made):
+def test_ctrl_c_keeps_the_partial_output_of_a_tool(tools, made):
     @tool
-    def stuck() -> str:
-        """Never end."""
-        signal.raise_signal(signal.SIGINT)
-        return "never"
+    def stuck(context: Context) -> str:
+        """Wait until the call is cancelled."""
+        is_cancelled = threading.Event()
+        context.on_cancel(is_cancelled.set)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        return f"partial output {is_cancelled.wait(20)}"
 
     calls = [call("1", "stuck"), call("2", "write", text="a")]
     agent = Agent(model=ScriptedProvider(calls, "Done"), tools=[stuck, *tools])
     with pytest.raises(KeyboardInterrupt):
         agent.generate("Go")
-    assert results(agent.session) == {"1": "cancelled"}
+    assert results(agent.session) == {"1": "partial output True"}
     assert agent.session.history[-1].data["reason"] == "KeyboardInterrupt"
     assert agent.generate().content == "Done"
-    assert results(agent.session) == {"1": "cancelled", "2": "wrote a"}
+    assert results(agent.session) == {"1": "partial output True", "2": "wrote a"}
 
 
 def test_cancelling_the_task_cancels_its_tools_and_leaves_the_session_resumable(tools, arun):

@@ -101,7 +101,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule(plan=st.lists(TOOLS, min_size=1, max_size=2), at=st.integers(0, 4), heal=st.booleans())
     def interrupt(self, plan, at, heal):
         self.stop_after, self.plan = at, plan
-        self.agent._options["heal"] = heal
+        self.agent.heal = heal
         response = self.agent.generate("Go")
         assert set(response.healed_tool_call_ids) <= {each.tool_call_id for each in self.results()}
         self.stop_after = None

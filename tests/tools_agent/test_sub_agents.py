@@ -123,7 +123,7 @@ def test_a_sub_agent_that_waits_for_approval_makes_its_caller_wait(is_stored, tm
             **place, model=ScriptedProvider(call("7", "worker", prompt="Delete a"), "Done"), tools=[worker.as_tool()]
         )
         pending = agent.generate("Go").pending
-        assert (pending[0]["tool"], pending[0]["pending"][0]["tool"]) == ("worker", "delete")
+        assert (pending[0]["tool"], pending[0]["arguments"], pending[0]["agent"]) == ("delete", {"name": "a"}, "worker")
         assert agent.generate().pending == pending
         assert removed == []
         agent.session.approve(pending[0]["call_id"])

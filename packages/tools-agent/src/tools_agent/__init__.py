@@ -18,6 +18,7 @@ from tools_agent._events import (
     UsageUpdate,
 )
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
+from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_agent._providers._scripted import ScriptedProvider
@@ -26,7 +27,6 @@ from tools_agent._session._log import SessionLog
 from tools_agent._session._session import Session
 from tools_agent._skills import Skill, Skills
 from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError
-from tools_agent._stream import AsyncStream, Stream
 from tools_agent._window import Window
 
 if TYPE_CHECKING:

@@ -5,41 +5,43 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack
+from weakref import WeakKeyDictionary, WeakSet
 
-from tools_agent._calls import Recorder
-from tools_agent._drive import adrive, calling_back, drive
-from tools_agent._guardrails import check_guardrails
+from tools_agent._guardrails import Guardrail, check_guardrails
+from tools_agent._loop._approvals import SessionApprovals
+from tools_agent._loop._calls import Recorder
+from tools_agent._loop._run import Run, calling_back
+from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import System, Usage, User
-from tools_agent._options import Door, Options, is_function, read_options, read_tools, resolve
+from tools_agent._options import NAMES, Options, check_class, check_name, hybridmethod, is_function, read_tools, resolve
 from tools_agent._output_type import Output
-from tools_agent._plan import Plan
 from tools_agent._providers._provider import Provider
-from tools_agent._response import Interrupted, Response
-from tools_agent._run import Run, running
+from tools_agent._response import Interrupted, OutputT, Response
 from tools_agent._session._session import Session
 from tools_agent._skills import Skills
-from tools_agent._stores._store import SessionConflictError, Store
-from tools_agent._stream import AsyncStream, Stream
+from tools_agent._stores._store import Store
 from tools_core import Tool
-from tools_runtime import Executor
+from tools_runtime import Approvals, Executor
+from tools_runtime.plugins import LoopDetector, OutputBudget
 
 if TYPE_CHECKING:
-    from tools_agent._sub_agent import AgentTool
+    from tools_agent._loop._sub_agent import AgentTool
 
+T = TypeVar("T")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 
 
 class _AsTool:
-    def __get__(self, agent: Agent | None, owner: type[Agent]) -> Callable[..., AgentTool]:
-        from tools_agent._sub_agent import AgentTool  # 10 ms, for agents that are tools
+    def __get__(self, agent: Agent[Any] | None, owner: type[Agent[Any]]) -> Callable[..., AgentTool]:
+        from tools_agent._loop._sub_agent import AgentTool  # 10 ms, for agents that are tools
 
         return partial(AgentTool, owner if agent is None else agent)
 
 
-class Agent:
+class Agent(Generic[OutputT]):
     """A model that calls tools until it has replied. Options are class attributes or arguments of the constructor.
 
     ```python
@@ -66,9 +68,15 @@ class Agent:
             need approval interrupt the run.
         error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool.
         guardrails: Guardrails that may change or block input and replies; see `Guardrail`.
-        output: A pydantic model or another type for replies; `response.structured_output` is the parsed value.
+        output: A pydantic model or another type for replies; `response.output` is the parsed value.
+        output_retries: The number of times that the model receives the error if its reply does not match `output`.
         max_steps: The number of model replies after which a run is interrupted; None for no limit.
         max_session_steps: The same limit for the whole session.
+        max_tokens: The number of tokens, of input and output, after which a run is interrupted.
+        max_cost: The price in US dollars after which a run is interrupted; needs the extra `prices`.
+        output_budget: The number of characters of one result that the model sees, or None. The model can read the
+            rest with the tool `read_output`.
+        loop_detection: Warn a model that repeats a call, and end the run if it continues.
         skills: Folders with skills; see `Skills`.
         window: The part of a long session that the model sees; see `Window`.
         settings: Arguments of the provider's API, translated for each provider: `{"reasoning_effort": "low"}`.
@@ -90,12 +98,17 @@ class Agent:
     policy: Any = None
     approve: Any = None
     guardrails: Sequence[Any] = ()
-    output: Any = None
+    output: type[OutputT] | Any = None
+    output_retries: int = 1
     max_steps: int | None = 16
     max_session_steps: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    output_budget: int | None = 30_000
+    loop_detection: bool = True
     skills: Any = None
     window: Any = None
-    settings: ClassVar[Mapping[str, Any]] = {}
+    settings: Mapping[str, Any] = {}
     timeout: float | None = None
     tool_timeout: float | None = 10.0
     error_policy: Literal["capture_all", "strict_bugs"] = "capture_all"
@@ -110,6 +123,7 @@ class Agent:
         context: Mapping[str, Any] | None = None,
         *,
         store: Store | None = None,
+        output: type[OutputT] | Any = None,
         **options: Unpack[Options],
     ) -> None:
         """Create an agent.
@@ -118,102 +132,151 @@ class Agent:
             session: The session to continue; or, with a `store`, the id of a session, which is created if the store
                 has no such session. By default a new session.
             context: Values for tools, guardrails and options that are functions.
-            store: The store of the session, such as `SQLiteStore`.
+            store: The store of sessions, such as `SQLiteStore`.
+            output: The type of replies.
             **options: See the class; they take precedence over class attributes.
         """
-        self._given = dict(options)
-        self._options = read_options(self, self._given)
-        self.context: dict[str, Any] = dict(context or {})
-        self.depth = 0
-        if not self._options["name"]:
-            self._options["name"] = type(self).identifier()
-        self.name = self._options["name"]
-        self.skills = self._find_skills()
+        self._lock = threading.RLock()
+        self._cache: dict[str, Any] = {}  # what follows from options: the provider, the tools, the executor
+        self._steering: WeakKeyDictionary[Session, list[User]] = WeakKeyDictionary()
+        self.runs: dict[Session, Run] = {}  # the active ones
+        self.with_cut_output: WeakSet[Session] = WeakSet()
+        self.context: dict[str, Any] = {"token_usage": Usage(), **(context or {})}
+        for name, value in ({**options, "output": output} if output is not None else options).items():
+            if name not in NAMES:
+                check_name(name, "an agent")
+                raise TypeError(f"{name!r} is not an option of an agent; there are {', '.join(NAMES)}")
+            setattr(self, name, value)
+        self.name = self.name or type(self).identifier()
+        self.skills = _skills_of(resolve(self.skills, self.context))
         if self.skills is not None:
             self.context["skills"] = self.skills
-        instructions = self._resolved("instructions")
+        instructions = resolve(self.instructions, self.context)
         self.instruction_message = System(content=instructions) if instructions else None
         self.skills_message = self.skills.message if self.skills is not None else None
-        self._provider, self._model = _provider_of(self._resolved("model"))
-        self._tools = self._find_tools(self.context)
-        self._output = None if self._options["output"] is None else Output(self._options["output"])
-        self._guardrails = check_guardrails(self._options["guardrails"])
-        self._recorder = Recorder()
-        self._executor = self._make_executor(self._tools)
-        self._steering: list[User] = []
-        self._busy = threading.Lock()
-        self._run: Run | None = None
-        self.session = self._open(session, store)
+        _ = self.provider, self._executor, self.output_type, self.checked_guardrails  # raise errors of options now
+        if session is not None and not isinstance(session, Session | str):
+            raise TypeError(
+                f"the first argument of an agent is a Session, or its id in a store, got {type(session).__name__}; "
+                "messages go into Session(messages)"
+            )
+        self.store = session.store if isinstance(session, Session) else store
+        if isinstance(session, Session) and store is not None:
+            raise TypeError("a Session has its store already: leave out store=")
+        self._session = None if session is None else self._find_session(session)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        check_class(cls)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an option, from the next run on. Raises TypeError for a misspelt one."""
+        if name in NAMES:
+            with self._lock:
+                for key in _DEPENDENT.get(name, ()):
+                    old = self._cache.pop(key, None)
+                    if isinstance(old, Executor) and not self.runs:
+                        old.close()
+        elif not name.startswith("_") and not hasattr(self, name):
+            check_name(name, "an agent")
+        super().__setattr__(name, value)
+
+    @property
+    def session(self) -> Session:
+        """The session of runs without another one."""
+        with self._lock:
+            if self._session is None:
+                self._session = self.open_session(None, self.store)
+            return self._session
 
     # ------------------------------------------------------------------------------------------------ running
 
-    @Door
+    @hybridmethod
     def generate(
-        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
-    ) -> Response:
+        self,
+        prompt: str | User | None = None,
+        *,
+        files: Sequence[Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        session: Session | str | None = None,
+    ) -> Response[OutputT]:
         """Run until the model has replied or the run is interrupted, and return the response.
 
         Without a prompt the run continues the session: it first runs calls without a result. A session that ends with
         a reply is complete. `files` are Images, Audio or Files, or dicts with `data` in base64 and `media_type`.
-        `context` has values for this run, in addition to the agent's. Called on the class, this creates an agent with
-        that context.
+        `context` has values for this run, in addition to the agent's. `session` replaces the agent's session: one
+        agent may run several sessions at once. Called on the class, this creates an agent with that context.
 
-        Raises: ProviderError, StoreError, SessionConflictError, and exceptions of callbacks and guardrails. The session
-        keeps all messages up to then, and `generate()` continues it.
+        Raises: ProviderError, StoreError, SessionConflictError if a run of the session is active, and exceptions of
+        callbacks and guardrails. The session keeps all messages up to then, and `generate()` continues it.
         """
-        stream = Stream(self._new_run(prompt, files, context), self._events)
+        stream: Stream[OutputT] = Stream(self.new_run(prompt, files, context, session))
         for _ in stream:
             pass
         return stream.response
 
-    @Door
+    @hybridmethod
     def stream(
-        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
-    ) -> Stream:
-        """Run as `generate` does, and return an iterator of events; its `response` is set at the end.
+        self,
+        prompt: str | User | None = None,
+        *,
+        files: Sequence[Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        session: Session | str | None = None,
+    ) -> Stream[OutputT]:
+        """Run as `generate` does, and return an iterator of events; its `response` is set at the end."""
+        return Stream(self.new_run(prompt, files, context, session))
 
-        If tools run inline, their events arrive when the call has ended; hooks receive them immediately.
-        """
-        return Stream(self._new_run(prompt, files, context), self._events)
-
-    @Door
+    @hybridmethod
     async def agenerate(
-        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
-    ) -> Response:
+        self,
+        prompt: str | User | None = None,
+        *,
+        files: Sequence[Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        session: Session | str | None = None,
+    ) -> Response[OutputT]:
         """`generate` for coroutines."""
-        stream = AsyncStream(self._new_run(prompt, files, context), self._aevents)
+        stream: AsyncStream[OutputT] = AsyncStream(self.new_run(prompt, files, context, session, is_async=True))
         async for _ in stream:
             pass
         return stream.response
 
-    @Door
+    @hybridmethod
     def astream(
-        self, prompt: str | User | None = None, *, files: Sequence[Any] = (), context: Mapping[str, Any] | None = None
-    ) -> AsyncStream:
+        self,
+        prompt: str | User | None = None,
+        *,
+        files: Sequence[Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        session: Session | str | None = None,
+    ) -> AsyncStream[OutputT]:
         """`stream` for coroutines."""
-        return AsyncStream(self._new_run(prompt, files, context), self._aevents)
+        return AsyncStream(self.new_run(prompt, files, context, session, is_async=True))
 
-    def interrupt(self, reason: Any = None) -> None:
-        """Stop the run: in a callback immediately, by raising Interrupted; elsewhere as soon as possible.
+    def interrupt(self, reason: Any = None, *, session: Session | None = None) -> None:
+        """Stop a run: in a callback its own, immediately, by raising Interrupted; elsewhere as soon as possible.
 
-        The model's reply is truncated, and running tools are cancelled. Without a run this does nothing.
+        The model's reply is truncated, and running tools are cancelled. Without an active run this does nothing.
+        `session` is by default the agent's.
         """
-        run = self._run
-        if run is None:
-            return
-        if calling_back.get() is run:
+        run: Any = calling_back.get()
+        if run is not None and run.agent is self and session in (None, run.session):
             raise Interrupted(reason)
-        run.interrupt(reason)
+        run = self.runs.get(session or self.session)
+        if run is not None:
+            run.interrupt(reason)
 
-    def steer(self, message: str | User) -> None:
-        """Add a user message to the active run, before its next request to the model; or to the next run."""
-        self._steering.append(message if isinstance(message, User) else User(content=message))
+    def steer(self, message: str | User, *, session: Session | None = None) -> None:
+        """Add a user message to the session's active run, before its next request to the model; or to the next run."""
+        self.steering(session or self.session).append(message if isinstance(message, User) else User(content=message))
 
     as_tool = _AsTool()
 
     def close(self) -> None:
         """Close the runtimes that this agent created."""
-        self._executor.close()
+        if "executor" in self._cache:
+            self._cache["executor"].close()
 
     def __enter__(self) -> Self:
         return self
@@ -229,122 +292,165 @@ class Agent:
         return vars(cls).get("name") or _WORDS.sub("_", cls.__name__).lower()
 
     @classmethod
-    def all(cls) -> list[type[Agent]]:
+    def all(cls) -> list[type[Agent[Any]]]:
         """Return all subclasses, direct and indirect."""
         direct = cls.__subclasses__()
         return [each for kind in direct for each in (kind, *kind.all())]
 
     @classmethod
-    def find(cls, identifier: str) -> type[Agent] | None:
+    def find(cls, identifier: str) -> type[Agent[Any]] | None:
         """Return the latest subclass with this name, or None."""
         return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
 
-    # ------------------------------------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------------------------------------ for the loop
 
-    def _resolved(self, name: str) -> Any:
-        return resolve(self._options[name], self.context)
+    @property
+    def provider(self) -> tuple[Provider, str]:
+        """The provider, and the name of its model."""
+        return self._cached("provider", lambda: _provider_of(resolve(self.model, self.context)))
 
-    def _find_skills(self) -> Skills | None:
-        folders = self._resolved("skills")
-        if folders is None or isinstance(folders, Skills):
-            return folders
-        return Skills([folders] if isinstance(folders, str | os.PathLike) else folders)
+    @property
+    def output_type(self) -> Output | None:
+        """The type of replies."""
+        return self._cached("output", lambda: None if self.output is None else Output(self.output))
 
-    def _find_tools(self, context: Mapping[str, Any]) -> dict[str, Tool]:
-        tools = read_tools(resolve(self._options["tools"], context))
-        if self.skills is None:
-            return tools
-        if "load_skill" in tools:
-            raise ValueError("a tool is called load_skill, as is the one that loads skills: rename it")
-        return {**tools, "load_skill": self.skills.tool}
+    @property
+    def checked_guardrails(self) -> Sequence[Guardrail]:
+        """The guardrails as instances."""
+        return self._cached("guardrails", lambda: check_guardrails(self.guardrails))
 
-    def _make_executor(self, tools: Mapping[str, Tool]) -> Executor:
-        options = self._options
-        runtime = options["runtime"]
-        if is_function(runtime):
-            chosen = runtime
+    @property
+    def _tools(self) -> dict[str, Tool]:
+        return self._cached("tools", lambda: self._find_tools(self.context))
 
-            def runtime(context: Any) -> Any:
-                return resolve(chosen, context.state)
+    @property
+    def _executor(self) -> Executor:
+        return self._cached("executor", lambda: self._make_executor(self._tools, self.policy))
 
-        return Executor(
-            tools, runtime=runtime, hooks=[*options["hooks"], self._recorder], policy=options["policy"],
-            approve=self._recorder.approve, default_timeout=options["tool_timeout"],
-            error_policy=options["error_policy"],
-        )  # fmt: skip
+    def _cached(self, key: str, compute: Callable[[], T]) -> T:
+        with self._lock:
+            if key not in self._cache:
+                self._cache[key] = compute()
+            value: T = self._cache[key]
+            return value
 
-    def _open(self, session: Session | str | None, store: Store | None) -> Session:
-        if isinstance(session, Session):
-            if store is not None:
-                raise TypeError("a Session has its store already: leave out store=")
-            if self._options["heal"]:
-                session.prune()
-            return session
-        if session is not None and store is None:
-            raise TypeError(f"the session {session!r} is found in a store: pass store=")
-        if session is not None and store is not None:
+    def steering(self, session: Session) -> list[User]:
+        """Return the waiting messages for a session."""
+        with self._lock:
+            return self._steering.setdefault(session, [])
+
+    def count(self, usage: Usage) -> None:
+        """Add tokens to `context["token_usage"]`."""
+        with self._lock:
+            self.context["token_usage"] += usage
+
+    def open_session(self, id: str | None, store: Store | None) -> Session:
+        """Open a session, or create it with the instructions."""
+        if id is not None and store is not None:
             try:
-                return self._open(Session.open(store, session), None)
+                return Session.open(store, id)
             except KeyError:
                 pass
         seeds = [message for message in (self.instruction_message, self.skills_message) if message is not None]
-        return Session(seeds, id=session, store=store)
+        return Session(seeds, id=id, store=store)
 
-    def _new_run(self, prompt: str | User | None, files: Sequence[Any], overlay: Mapping[str, Any] | None) -> Run:
+    def new_run(
+        self,
+        prompt: str | User | None = None,
+        files: Sequence[Any] | None = None,
+        context: Mapping[str, Any] | None = None,
+        session: Session | str | None = None,
+        *,
+        caller: Run | None = None,
+        is_async: bool = False,
+    ) -> Run:
+        """Return a run, which has not started."""
         if not isinstance(prompt, str | User | None):
             raise TypeError(f"a prompt is text or a User, got {type(prompt).__name__}")
         if files and not isinstance(prompt, str):
             raise ValueError("files are part of a prompt: pass one, as text")
-        message = User(content=prompt, files=tuple(files)) if isinstance(prompt, str) else prompt
-        options = self._options
-        context = {**self.context, **overlay} if overlay else self.context
+        message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
+        values = {**self.context, **context} if context else self.context
         tools, executor = self._tools, self._executor
-        if overlay and is_function(options["tools"]):
-            tools = self._find_tools(context)
-            executor = self._make_executor(tools)
-        plan = Plan(
-            provider=self._provider, model=self._model, tools=tools,
-            definitions=[{**tool.definition, "name": name} for name, tool in tools.items()], executor=executor,
-            guardrails=self._guardrails, output=self._output, settings=options["settings"], timeout=options["timeout"],
-            max_steps=options["max_steps"], max_session_steps=options["max_session_steps"], heal=options["heal"],
-            ask_on_unknown=options["on_unknown"] == "ask", window=options["window"],
-            workspace=resolve(options["workspace"], context), approve=options["approve"], depth=self.depth,
-            max_depth=options["max_depth"], steering=self._steering,
+        policy = caller.policy if self.policy is None and caller is not None else self.policy
+        if (context and is_function(self.tools)) or policy is not self.policy:
+            tools = self._find_tools(values)
+            executor = self._make_executor(tools, policy)
+        return Run(
+            self, self.session if session is None else self._find_session(session), values, message, tools=tools,
+            executor=executor, workspace=resolve(self.workspace, values), caller=caller, is_async=is_async,
         )  # fmt: skip
-        return Run(plan, self.session, context, message, self._count)
 
-    def _count(self, usage: Usage) -> None:
-        self.context["token_usage"] = self.context.get("token_usage", Usage()) + usage
+    def release(self, run: Run) -> None:
+        """Close the executor of a run that has ended, unless it is the agent's."""
+        if run.executor is not self._cache.get("executor"):
+            run.executor.close()
 
-    def _events(self, run: Run) -> Generator[Any]:
-        self._enter(run)
-        try:
-            yield from drive(run.steps())
-        finally:
-            self._leave()
+    def _find_session(self, session: Session | str) -> Session:
+        if isinstance(session, str):
+            if self.store is None:
+                raise TypeError(f"the session {session!r} is in a store: pass store= to the agent")
+            session = self.open_session(session, self.store)
+        if self.heal:
+            session.prune()
+        return session
 
-    async def _aevents(self, run: Run) -> AsyncGenerator[Any]:
-        self._enter(run)
-        run.calls.is_async = True
-        events = adrive(run.steps())
-        try:
-            async for event in events:
-                yield event
-        finally:
-            await events.aclose()
-            self._leave()
+    def _find_tools(self, context: Mapping[str, Any]) -> dict[str, Tool]:
+        tools = read_tools(resolve(self.tools, context))
+        added = [] if self.skills is None else [self.skills.tool]
+        if tools and self._has_budget:
+            added.append(self.budget.tool)
+        for tool in added:
+            if tool.name in tools:
+                raise ValueError(f"{tool.name!r} is the name of a tool that the agent adds: rename your tool")
+            tools[tool.name] = tool
+        return tools
 
-    def _enter(self, run: Run) -> None:
-        if not self._busy.acquire(blocking=False):
-            raise SessionConflictError("a run of this agent is under way: wait for its end, or use another agent")
-        self._run, self._recorder.calls = run, run.calls
-        running[self.session.key] = run
+    def _make_executor(self, tools: Mapping[str, Tool], policy: Any) -> Executor:
+        runtime = self.runtime
+        if is_function(runtime):
+            choose = runtime
 
-    def _leave(self) -> None:
-        run, self._run, self._recorder.calls = self._run, None, None
-        if run is not None and run.plan.executor is not self._executor:
-            run.plan.executor.close()
-        self._busy.release()
+            def runtime(context: Any) -> Any:
+                return resolve(choose, context.state)
+
+        policy = policy() if isinstance(policy, type) else policy
+        approvals = getattr(policy, "approvals", None)
+        hooks = [*self.hooks, _RECORDER]
+        if self.loop_detection and not any(isinstance(hook, LoopDetector) for hook in hooks):
+            hooks.insert(0, LoopDetector())
+        if self._has_budget:
+            hooks.insert(0, self.budget)
+        return Executor(
+            tools, runtime=runtime, hooks=hooks, policy=policy, approve=_RECORDER.approve,
+            approvals=SessionApprovals(approvals if isinstance(approvals, Approvals) else None),
+            default_timeout=self.tool_timeout, error_policy=self.error_policy,
+        )  # fmt: skip
+
+    @property
+    def _has_budget(self) -> bool:
+        return self.output_budget is not None and not any(isinstance(hook, OutputBudget) for hook in self.hooks)
+
+    @property
+    def budget(self) -> OutputBudget:
+        """The plugin that shortens results."""
+        return self._cached("budget", lambda: OutputBudget(self.output_budget or 1))
+
+
+_RECORDER = Recorder()
+_EXECUTOR = ("executor",)
+_DEPENDENT = {  # what an option changes
+    "model": ("provider",), "output": ("output",), "guardrails": ("guardrails",), "tools": ("tools", "executor"),
+    "skills": ("tools", "executor"), "output_budget": ("budget", "tools", "executor"), "runtime": _EXECUTOR,
+    "hooks": ("tools", "executor"), "policy": _EXECUTOR, "loop_detection": _EXECUTOR, "tool_timeout": _EXECUTOR,
+    "error_policy": _EXECUTOR,
+}  # fmt: skip
+
+
+def _skills_of(folders: Any) -> Skills | None:
+    if folders is None or isinstance(folders, Skills):
+        return folders
+    return Skills([folders] if isinstance(folders, str | os.PathLike) else folders)
 
 
 def _provider_of(model: Any) -> tuple[Provider, str]:

@@ -1,7 +1,8 @@
-"""Options of an agent: as class attributes, as arguments, or as functions of the context."""
+"""Options of an agent: their names, values that are functions of the context, and methods that work on the class."""
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,7 +16,7 @@ R = TypeVar("R")
 
 
 class Options(TypedDict, total=False):
-    """The options of `Agent`; see there."""
+    """The keyword arguments of `Agent`, for type checkers; see its attributes."""
 
     name: str
     model: str | Provider | Callable[..., Any]
@@ -26,9 +27,13 @@ class Options(TypedDict, total=False):
     policy: Any
     approve: Any
     guardrails: Sequence[Any]
-    output: Any
+    output_retries: int
     max_steps: int | None
     max_session_steps: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    output_budget: int | None
+    loop_detection: bool
     skills: Any
     window: Any
     settings: Mapping[str, Any]
@@ -41,8 +46,37 @@ class Options(TypedDict, total=False):
     max_depth: int
 
 
-class Door(Generic[P, R]):
-    """A method that works on the class as well: `MyAgent.generate("Hello", context={...})` makes an agent for it."""
+NAMES = (*Options.__annotations__, "output")
+_OTHERS = {  # options of other libraries
+    "uses_tools": "tools", "tool_runtime": "runtime", "functions": "tools", "system_prompt": "instructions",
+    "prompt": "instructions", "output_type": "output", "response_format": "output", "middleware": "hooks",
+    "model_settings": "settings", "max_turns": "max_steps", "structured_output": "output",
+}  # fmt: skip
+
+
+def check_name(name: str, owner: str) -> None:
+    """Raise TypeError if a name looks like a misspelt option, or is the name of an option in another library."""
+    match = _OTHERS.get(name) or next(iter(difflib.get_close_matches(name, NAMES, 1, cutoff=0.8)), None)
+    if match is not None and name not in NAMES:
+        raise TypeError(f"{name!r} is not an option of {owner}; did you mean {match!r}?")
+
+
+def check_class(cls: type) -> None:
+    """Check the names of the options of a subclass, and let functions without `self` be functions of the context."""
+    for name, value in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if name in NAMES:
+            if inspect.isfunction(value) and next(iter(inspect.signature(value).parameters), "") != "self":
+                setattr(cls, name, staticmethod(value))
+        elif not any(name in vars(base) for base in cls.__mro__[1:]):
+            check_name(name, cls.__name__)
+        elif inspect.isfunction(value) and any(isinstance(vars(base).get(name), hybridmethod) for base in cls.__mro__):
+            setattr(cls, name, hybridmethod(value))
+
+
+class hybridmethod(Generic[P, R]):  # noqa: N801  (used as a decorator)
+    """A method that also works on the class: `MyAgent.generate("Hello", context={...})` creates an agent for it."""
 
     def __init__(self, function: Callable[Concatenate[Any, P], R]) -> None:
         self._function = function
@@ -59,34 +93,13 @@ class Door(Generic[P, R]):
         return on_class
 
 
-def read_options(agent: object, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all options of an agent: those given, else the class attributes, which are not bound as methods."""
-    unknown = given.keys() - Options.__annotations__.keys()
-    if unknown:
-        raise TypeError(
-            f"{min(unknown)!r} is not an option of an agent; there are {', '.join(Options.__annotations__)}"
-        )
-    found = {name: inspect.getattr_static(agent, name) for name in Options.__annotations__ if name not in given}
-    bound = {name: _function(agent, value) for name, value in found.items()}
-    return {**bound, **given}
-
-
-def _function(agent: object, value: Any) -> Any:
-    """Return a function that a class has as an option: it takes the context, after `self` if it names that first."""
-    if isinstance(value, staticmethod | classmethod | property):
-        return value.__get__(agent, type(agent))
-    if inspect.isfunction(value) and next(iter(inspect.signature(value).parameters), "") == "self":
-        return partial(value, agent)
-    return value
-
-
 def is_function(value: object) -> bool:
     """Return whether an option is a function of the context, and not a value that can be called, such as a tool."""
     return inspect.isroutine(value) or isinstance(value, partial)
 
 
 def resolve(value: Any, context: Mapping[str, Any]) -> Any:
-    """Return an option's value: what it returns for a context if it is a function of it, or of nothing."""
+    """Return the value of an option; a function is called with the context or without arguments."""
     if not is_function(value):
         return value
     try:
@@ -97,10 +110,10 @@ def resolve(value: Any, context: Mapping[str, Any]) -> Any:
 
 
 def read_tools(tools: Any) -> dict[str, Tool]:
-    """Return tools by name. Raises ValueError for two tools of one name."""
+    """Return tools by name. Raises ValueError for two tools with the same name."""
     if isinstance(tools, Mapping):
         return dict(tools)
     registry = Registry()
-    for each in [] if tools is None else [tools] if isinstance(tools, Tool) else tools:
-        registry.register(each)
+    for tool in [] if tools is None else [tools] if isinstance(tools, Tool) else tools:
+        registry.register(tool)
     return dict(registry)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from tools_agent._guardrails import Modification, Tripwire
 from tools_agent._messages import Usage
+
+OutputT = TypeVar("OutputT", default=str)
 
 
 class Interrupted(BaseException):
@@ -22,7 +26,7 @@ class Interrupted(BaseException):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Response:
+class Response(Generic[OutputT]):
     """The outcome of one run.
 
     `outcome` is one of:
@@ -38,7 +42,8 @@ class Response:
 
     outcome: str
     content: str = ""
-    structured_output: Any = None
+    output: OutputT = None  # type: ignore[assignment]
+    """The parsed reply, or its text if the agent has no `output` type; None unless completed."""
     detail: str | None = None
     tripwire: Tripwire | None = None
     modifications: Sequence[Modification] = ()

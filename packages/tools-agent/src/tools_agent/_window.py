@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._drive import Write
+from tools_agent._loop._drive import Do
 from tools_agent._messages import Assistant, Message, System, ToolResult, User
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Window:
         if self.instructions:
             reply = yield from ask([System(content=self.instructions), User(content=_rendered(hidden, session))])
             text = reply.content
-        yield Write(session, session.log.summarize, until, text)
+        yield Do(session.log.summarize, (until, text), blocks=session.store is not None)
         return visible(messages, session.log.summary)
 
     def _size(self, messages: Iterable[Message]) -> int:

@@ -49,6 +49,7 @@ class Context:
         self.run_id = os.urandom(8).hex() if run_id is None else run_id
         self.on_progress = on_progress
         self.enforced = enforced
+        self.caller: object = None  # the run of an agent that makes the call
         self._outer: Context | None = None
         self._cancelled = False
         self._callbacks: dict[object, tuple[Context, Callable[[], object]]] = {}  # of derived contexts, too

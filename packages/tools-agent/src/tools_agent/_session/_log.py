@@ -150,7 +150,8 @@ class SessionLog:
     def ask_approval(self, call_id: str, request: Mapping[str, Any]) -> None:
         """Record that a call waits for an approval, unless it does already. `request` is JSON."""
         request = {**request, "call_id": call_id}
-        if self.state(call_id).pending != request:
+        state = self.state(call_id)
+        if state.pending != request or state.attempts > state.attempts_settled:
             self.write([("approval_asked", {"call_id": call_id, "pending": request})])
 
     def result_of(self, call_id: str, result: Result) -> Change:

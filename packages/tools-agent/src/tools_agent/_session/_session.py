@@ -124,8 +124,20 @@ class Session:
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
         """The unanswered requests for approval, as JSON values."""
-        states = [self.log.transcript.state(call.id or "") for call in self.pending_tool_calls]
-        return [dict(state.pending) for state in states if state.pending is not None and state.approved is None]
+        requests: list[dict[str, Any]] = []
+        for call in self.pending_tool_calls:
+            state = self.log.state(call.id)
+            if state.pending is None or state.approved is not None:
+                continue
+            inner = state.pending.get("pending")  # of a sub-agent
+            if inner is None:
+                requests.append(dict(state.pending))
+                continue
+            waiting = [request for request in inner if request["call_id"] not in state.answers]
+            requests += [
+                {**request, "call_id": f"{call.id}/{request['call_id']}", "agent": call.name} for request in waiting
+            ]
+        return requests
 
     @property
     def history(self) -> list[Record]:
@@ -217,6 +229,9 @@ class Session:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
         pending = self._check_asked(call_id)
         given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
+        if "agent" in pending:  # the sub-agent receives the answer
+            self.log.write([("approval_given", given)])
+            return
         because = f": {reason}" if reason else " by the user"
         again = " again" if pending.get("was_started") else ""
         message = (

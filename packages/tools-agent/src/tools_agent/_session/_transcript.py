@@ -69,13 +69,14 @@ class Entry:
 class CallState:
     """What is known of a tool call besides its result."""
 
-    __slots__ = ("approved", "attempts", "attempts_settled", "pending")
+    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "pending")
 
     def __init__(self) -> None:
         self.attempts = 0  # how many times it was started
         self.attempts_settled = 0  # how many of these are known to have ended, or to the user who approved the call
         self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
         self.approved: Mapping[str, Any] | None = None  # the answer to it
+        self.answers: dict[str, Mapping[str, Any]] = {}  # the answers to the requests of a sub-agent, by call id
 
 
 class Transcript:
@@ -86,6 +87,7 @@ class Transcript:
         self.entries: list[Entry] = []
         self.calls: dict[str, CallState] = {}  # those that were started or asked about, by id
         self.summary: Mapping[str, Any] | None = None
+        self.approved_keys: dict[str, str] = {}  # who approved a request for the whole session, by its key
         self.reply_count = 0
         self._by_id: dict[str, Entry] = {}  # results included
         self._unanswered: dict[str, Entry] = {}  # the messages that ask for calls without a result, by call id
@@ -204,11 +206,18 @@ class Transcript:
 
     def _apply_approval_asked(self, data: Mapping[str, Any]) -> None:
         state = self.calls.setdefault(data["call_id"], CallState())
-        state.pending, state.approved = data["pending"], None
+        state.pending, state.approved, state.answers = data["pending"], None, {}
         if not data["pending"].get("was_started"):  # the attempt has ended, by waiting
             state.attempts_settled = state.attempts
 
     def _apply_approval_given(self, data: Mapping[str, Any]) -> None:
+        if data.get("scope") == "run":
+            self.approved_keys[data["key"]] = data["by"]
+        outer, slash, inner = data["call_id"].partition("/")
+        if slash and data["call_id"] not in self.calls:
+            state = self.calls.setdefault(outer, CallState())
+            state.answers[inner], state.attempts_settled = data, state.attempts
+            return
         if data["approved"]:
             state = self.calls.setdefault(data["call_id"], CallState())
             state.approved, state.attempts_settled = data, state.attempts

@@ -1,0 +1,229 @@
+"""The tool calls of a run: each is recorded before it starts and when it ends."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, cast
+
+from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
+from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
+from tools_agent._response import Interrupted
+from tools_core import Approval, ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
+from tools_runtime import Event, hookimpl
+
+if TYPE_CHECKING:
+    from tools_agent._loop._run import Run
+
+_log = logging.getLogger("tools_agent")
+_MAX_REPEATS = 5  # of a failing call; the LoopDetector warns earlier
+_UNKNOWN = (
+    "The program ended while this call ran: its outcome is unknown, and the call was not repeated. "
+    "Check its effects before you repeat it."
+)
+
+
+class Calls:
+    """Run the calls of a run with the agent's executor, and add their results to the session."""
+
+    def __init__(self, run: Run) -> None:
+        self.halted: Result | None = None
+        self._run = run
+        self._session = run.session
+        self._lock = Lock()
+        self._context: Context | None = None
+        self._source: Source | AsyncSource | None = None
+        self._started: set[str] = set()
+        self._received: set[str] = set()
+        self._failure: Exception | None = None
+
+    def cancel(self) -> None:
+        """Cancel the running calls; from any thread."""
+        if self._context is not None:
+            self._context.cancel()
+
+    def emit(self, event: Any) -> None:
+        """Add an event to the stream; from any thread."""
+        if self._source is not None:
+            self._source.put(event)
+
+    # ------------------------------------------------------------------------------------------------ one batch
+
+    def execute(self, calls: Sequence[ToolCall]) -> Steps:
+        """Run calls. Calls that wait for approval stay without a result. The run may be interrupted after each."""
+        run = self._run
+        context = Context(workspace=run.workspace, state=run.context, run_id=self._session.key)
+        context.caller = run
+        calls = yield from self._without_unknown(calls, context)
+        if not calls:
+            return
+        self._context = context
+        self._started, self._received = set(), set()
+        source = self._source = run.source(
+            lambda: run.executor.iterate(calls, context, as_completed=True),
+            lambda: run.executor.aiterate(calls, context, as_completed=True),
+        )
+        try:
+            run.check()  # again, since an interrupt reaches the calls only from now on
+            while (item := (yield Do(source.next))) is not END:
+                if isinstance(item, tuple):
+                    yield from self._receive(*item, notify=True)
+                    run.check()
+                    _check_repeats(item[1])
+                elif item is not WAKE:
+                    yield item
+        except BaseException:
+            yield from self._stop(source)
+            raise
+        finally:
+            self._context = self._source = None
+            yield Do(source.close)
+
+    def _receive(self, call: ToolCall, result: Result, *, notify: bool) -> Steps:
+        """Record a result, unless the call waits for approval or was cancelled before it started."""
+        session, id = self._session, call.id or ""
+        if self._failure is not None:
+            raise self._failure
+        self._received.add(id)
+        if result.error_type == "approval_required" and "pending" in result.metadata:
+            yield self._run.write(session.log.ask_approval, id, result.metadata["pending"])
+            return
+        is_cancelled = self._context is not None and self._context.cancelled
+        if is_cancelled and result.error_type == "cancelled" and id not in self._started:
+            return
+        if "cut" in result.metadata:
+            self._run.agent.with_cut_output.add(session)
+        message = yield self._run.write(session.log.finish_call, id, result)
+        if result.halted:
+            self.halted = result
+        yield ToolFinished(call, result)
+        if notify:
+            yield from self._run.notify(message)
+
+    def _stop(self, source: Source | AsyncSource) -> Steps:
+        """Cancel the running calls, and record how each of them ended."""
+        self.cancel()
+        session = self._session
+        try:
+            while self._started - self._received and (item := (yield Do(source.next))) is not END:
+                if isinstance(item, tuple):
+                    yield from self._receive(*item, notify=False)
+            with self._lock:
+                self._context = None  # no call starts from now on
+            lost = sorted(self._started - self._received)
+            cancelled = Result.error("The call was cancelled while it ran.", type="cancelled")
+            yield self._run.write(session.log.close_calls, lost, cancelled)
+        except Exception:  # noqa: BLE001  (the store may have failed)
+            _log.warning("cancelled calls of session %s could not be recorded", session.id, exc_info=True)
+
+    # ------------------------------------------------------------------------------------------------ resuming
+
+    def _without_unknown(self, calls: Sequence[ToolCall], context: Context) -> Steps:
+        """Return the calls that may run.
+
+        A call that an earlier run started may have had its effect: it runs again only if that does no harm.
+        """
+        session = self._session
+        allowed: list[ToolCall] = []
+        for call in calls:
+            state = session.log.state(call.id)
+            if state.attempts <= state.attempts_settled or self._is_repeatable(call, context):
+                allowed.append(call)
+            elif self._run.agent.on_unknown != "ask":
+                yield from self._receive(call, Result.error(_UNKNOWN, type="outcome_unknown"), notify=True)
+            elif state.pending is None or not state.pending.get("was_started"):
+                yield self._run.write(session.log.ask_approval, call.id, _question(call))
+        return allowed
+
+    def _is_repeatable(self, call: ToolCall, context: Context) -> bool:
+        """Return whether running a call twice has the same effect as running it once."""
+        tool = self._run.tools.get(call.name)
+        if tool is None:  # it is no longer installed
+            return False
+        try:
+            hints: Mapping[str, bool] = tool.effects(call.arguments, context).annotations
+        except Exception:  # noqa: BLE001  (the tool's own code)
+            return False
+        return hints.get("read_only", False) or hints.get("idempotent", False)
+
+    # ------------------------------------------------------------------------------------------------ hooks
+
+    def record_start(self, call: ToolCall, context: Context) -> None:
+        """Record that a call starts. If that fails, the call does not run."""
+        session, id = self._session, call.id or ""
+        with self._lock:
+            if self._context is None or context.cancelled:
+                return
+            try:
+                session.log.start_call(call)
+            except Exception as error:
+                self._failure = error
+                raise
+            if id not in self._started:
+                self.emit(ToolStarted(call))
+            self._started.add(id)
+
+    def approve(self, request: ApprovalRequest) -> Any:
+        """Answer a request with the answer in the session to exactly this call, else with the agent's `approve`."""
+        state = self._session.log.state(request.call.id)
+        question, answer = state.pending, state.approved
+        if question is not None and answer is not None and _is_same(question, request.to_dict()):
+            return Approval("once", answer["by"], request.key, answer.get("arguments"))
+        approve = self._run.approve
+        if approve is None or approve == "all":
+            return None if approve is None else True
+        return approve(request)
+
+
+class Recorder:
+    """The executor's plugin that reports calls to their run, which is the caller in their context."""
+
+    blocks = True
+
+    @hookimpl
+    def start_tool_call(self, call: ToolCall, tool: Tool, context: Context) -> None:  # noqa: ARG002
+        """Record the start of a call."""
+        _calls_of(context).record_start(call, context)
+
+    @hookimpl
+    def on_event(self, event: Event) -> None:
+        """Pass on the progress of a call."""
+        if event.kind == "progress":
+            _calls_of(event.context).emit(ToolProgress(event.call, **event.detail))
+
+    def approve(self, request: ApprovalRequest) -> Any:
+        """Answer a request for approval."""
+        return _calls_of(request.context).approve(request)
+
+
+def _calls_of(context: Any) -> Calls:
+    return cast("Run", context.caller).calls
+
+
+def _check_repeats(result: Result) -> None:
+    """Interrupt the run if a failing call is repeated in spite of the LoopDetector's warnings."""
+    if not result.ok and result.metadata.get("loop", {}).get("repeats", 0) >= _MAX_REPEATS:
+        raise Interrupted("a failing call was repeated")
+
+
+def _question(call: ToolCall) -> dict[str, Any]:
+    """Return the request for approval of a call that an earlier run started."""
+    try:
+        arguments = call.arguments
+    except InvalidArguments:
+        arguments = {}
+    reasons = ["the program ended while it ran: running it again may repeat its effects"]
+    return {
+        "key": "", "call_id": call.id, "tool": call.name, "arguments": arguments, "reasons": reasons,
+        "was_started": True,
+    }  # fmt: skip
+
+
+def _is_same(question: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
+    """Return whether a request is the answered one; its key covers arguments and effects."""
+    if question["key"]:
+        return bool(question["key"] == request["key"])
+    has_same_arguments = question.get("was_started") or question["arguments"] == request["arguments"]
+    return bool(has_same_arguments and question["tool"] == request["tool"])

@@ -1,0 +1,81 @@
+"""Drivers of the loop: `drive` runs it in this thread, `adrive` in the running event loop.
+
+The loop is one generator, so that it is written once. It yields events, which go to the caller, and a `Do` for
+everything that takes time or is code of the user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from inspect import isawaitable
+from typing import Any, NamedTuple, TypeAlias
+
+from tools_core.threads import run_coroutine
+
+Steps: TypeAlias = Generator[Any, Any, Any]
+
+
+class Do(NamedTuple):
+    """Call a function and send its result to the loop; an awaitable is awaited first."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    blocks: bool = False  # it waits for a disk: in a worker thread, if there is an event loop
+
+
+class Closed(BaseException):
+    """Raised in the loop when the caller closes the stream."""
+
+
+def drive(steps: Steps) -> Generator[Any]:
+    """Run the loop in this thread, and yield its events."""
+    value: Any = None
+    error: BaseException | None = None
+    is_closed = False
+    while True:
+        try:
+            step = steps.send(value) if error is None else steps.throw(error)
+        except (StopIteration, Closed):
+            return
+        value = error = None
+        try:
+            if isinstance(step, Do):
+                value = step.function(*step.arguments)
+                if isawaitable(value):
+                    value = run_coroutine(_awaited(value))
+            elif not is_closed:
+                yield step
+        except GeneratorExit:
+            error, is_closed = Closed(), True
+        except BaseException as raised:  # noqa: BLE001  (raised in the loop)
+            error = raised
+
+
+async def adrive(steps: Steps) -> AsyncGenerator[Any]:
+    """Run the loop in this event loop, and yield its events."""
+    value: Any = None
+    error: BaseException | None = None
+    is_closed = False
+    while True:
+        try:
+            step = steps.send(value) if error is None else steps.throw(error)
+        except (StopIteration, Closed):
+            return
+        value = error = None
+        try:
+            if isinstance(step, Do):
+                function, arguments, blocks = step
+                value = await asyncio.to_thread(function, *arguments) if blocks else function(*arguments)
+                if isawaitable(value):
+                    value = await value
+            elif not is_closed:
+                yield step
+        except GeneratorExit:
+            error, is_closed = Closed(), True
+        except BaseException as raised:  # noqa: BLE001  (raised in the loop)
+            error = raised
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value
