@@ -129,7 +129,7 @@ def _session_of(agent: Any, caller: Run | None, context: Context) -> Session:
     for request in session.pending_approvals:
         answer = answers.get(request["call_id"])
         if answer is not None and answer["approved"]:
-            session.approve(request["call_id"], by=answer["by"])
+            session.approve(request["call_id"], arguments=answer.get("arguments"), by=answer["by"])
         elif answer is not None:
             session.deny(request["call_id"], answer.get("reason", ""), by=answer["by"])
     return session
