@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import itertools
 import json
 import warnings
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ import openai
 import pytest
 
 from tools_agent import (
+    Agent,
     Assistant,
     ProviderError,
     ReasoningDelta,
@@ -36,6 +38,12 @@ PNG = Image(b"\x89PNG\r\n\x1a\n" + bytes(8))
 def add(a: int, b: int = 0) -> int:
     """Add numbers."""
     return a + b
+
+
+@tool(examples=[{"city": "Oslo"}])
+def example_tool(city: str) -> str:
+    """Return a forecast."""
+    return city
 
 
 TOOLS = [dict(add.definition) | {"name": "math.add"}]  # as an MCP server may name it
@@ -178,6 +186,7 @@ def test_reasoning_goes_back_as_it_came_to_the_same_provider_alone(api, connect)
         assert not any(word in json.dumps(other.body) for word in ("Hmm.", "signed", "c2lnbmVk", "encrypted_content"))
 
 
+CACHED = {"cache_control": {"type": "ephemeral"}}
 HISTORY = [
     System(content="Be brief."),
     User(content="What is this?", files=[PNG, File(b"%PDF-1.7")]),
@@ -213,7 +222,7 @@ def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
         assert body["input"][6]["output"][0]["image_url"] == url
         assert (body["max_output_tokens"], body["store"]) == (99, False)
     elif made.name == "anthropic":
-        assert body["system"] == "Be brief."
+        assert body["system"] == [{"type": "text", "text": "Be brief."} | CACHED]
         assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
         assert body["messages"][0]["content"][1] == image
@@ -221,7 +230,7 @@ def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
         [failed, drawn, then] = body["messages"][2]["content"]
         assert failed == {"type": "tool_result", "tool_use_id": "call_1", "content": "too small", "is_error": True}
         assert drawn["content"] == [image]
-        assert then == {"type": "text", "text": "And now?"}
+        assert then == {"type": "text", "text": "And now?"} | CACHED
         assert body["max_tokens"] == 99
     else:
         assert body["systemInstruction"]["parts"] == [{"text": "Be brief."}]
@@ -288,6 +297,38 @@ def test_blank_messages_do_not_reach_an_api_that_refuses_them(api):
         assert shown == [["(the conversation goes on)"], ["Hello"], ["(empty)", "Hi"]]
     else:
         assert "\\n" not in json.dumps(made.body.get("messages", made.body.get("input")))
+
+
+def without_marks(value):
+    return json.loads(json.dumps(value).replace(f", {json.dumps(CACHED)[1:-1]}", ""))
+
+
+def test_anthropic_requests_of_one_session_share_a_cached_prefix(connect):
+    made = connect("anthropic", CALL, HELLO, CALL, HELLO)
+    agent = Agent(model=made.provider, tools=[add.renamed("math_add")], instructions="Be brief.")
+    agent.generate("1 + 2?")
+    agent.generate("And 3?")
+    bodies = made.server.bodies
+    assert len(bodies) == 4
+    for earlier, later in itertools.pairwise(bodies):
+        assert json.dumps([earlier["tools"], earlier["system"]]) == json.dumps([later["tools"], later["system"]])
+        start = json.dumps(without_marks(earlier["messages"])).removesuffix("]}]")
+        assert json.dumps(without_marks(later["messages"])).startswith(start)
+    assert [tool.get("cache_control") for tool in bodies[-1]["tools"]] == [CACHED["cache_control"]]
+    marked = ["cache_control" in message["content"][-1] for message in bodies[-1]["messages"]]
+    assert marked == [False, False, False, False, True, False, True]
+
+
+def test_marks_for_the_anthropic_cache_can_be_turned_off(connect):
+    made = connect("anthropic", HELLO, cache=False)
+    streamed(made, ask(*HISTORY))
+    assert "cache_control" not in json.dumps(made.body)
+
+
+def test_anthropic_receives_the_examples_of_a_tool(connect):
+    made = connect("anthropic", HELLO)
+    Agent(model=made.provider, tools=[example_tool]).generate("Hi")
+    assert made.body["tools"][0]["input_examples"] == [{"city": "Oslo"}]
 
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "note": {"type": "string"}}, "required": ["n"]}
