@@ -28,34 +28,34 @@ def test_calls_without_a_context_share_one_random_run():
 
 
 def test_a_callback_runs_once_in_the_thread_that_cancels():
-    context, seen = Context(), []
-    context.on_cancel(lambda: seen.append(threading.current_thread()))
+    context, calls = Context(), []
+    context.on_cancel(lambda: calls.append(threading.current_thread()))
     thread = threading.Thread(target=context.cancel)
     thread.start()
     thread.join()
     context.cancel()
-    assert seen == [thread]
+    assert calls == [thread]
 
 
 def test_a_callback_runs_at_once_when_the_context_is_cancelled_already():
-    seen = []
+    calls = []
     for context in (Context(), Context().for_call()):
         context.cancel()
-        context.on_cancel(lambda: seen.append(1))
-    assert seen == [1, 1]
+        context.on_cancel(lambda: calls.append(1))
+    assert calls == [1, 1]
 
 
 def test_a_callback_that_was_unregistered_does_not_run():
-    context, seen = Context(), []
-    unregister = context.for_call().on_cancel(lambda: seen.append(1))
+    context, calls = Context(), []
+    unregister = context.for_call().on_cancel(lambda: calls.append(1))
     unregister()
     unregister()
     context.cancel()
-    assert seen == []
+    assert calls == []
 
 
 def test_cancelling_reaches_derived_contexts_and_no_others():
-    outer, seen = Context(), []
+    outer, calls = Context(), []
     inner = outer.for_call()
     for name, context in {
         "outer": outer,
@@ -63,30 +63,30 @@ def test_cancelling_reaches_derived_contexts_and_no_others():
         "innermost": inner.for_call(),
         "other": outer.for_call(),
     }.items():
-        context.on_cancel(lambda name=name: seen.append(name))
+        context.on_cancel(lambda name=name: calls.append(name))
     inner.cancel()
-    assert seen == ["inner", "innermost"] and not outer.cancelled
+    assert calls == ["inner", "innermost"] and not outer.cancelled
     outer.cancel()
-    assert seen == ["inner", "innermost", "outer", "other"] and outer.cancelled
+    assert calls == ["inner", "innermost", "outer", "other"] and outer.cancelled
 
 
 def test_a_callback_that_raises_is_logged_and_stops_no_other(caplog):
-    context, seen = Context(), []
+    context, calls = Context(), []
     context.on_cancel(lambda: 1 / 0)
-    context.on_cancel(lambda: seen.append(1))
+    context.on_cancel(lambda: calls.append(1))
     context.cancel()
-    assert seen == [1]
+    assert calls == [1]
     assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_callback_runs_exactly_once_while_threads_register_cancel_and_unregister():
     for _ in range(200):
-        outer, barrier, seen = Context(), threading.Barrier(3), []
+        outer, barrier, calls = Context(), threading.Barrier(3), []
         inner = outer.for_call()
 
-        def register(inner=inner, barrier=barrier, seen=seen):
+        def register(inner=inner, barrier=barrier, calls=calls):
             barrier.wait()
-            inner.on_cancel(lambda: seen.append(1))
+            inner.on_cancel(lambda: calls.append(1))
 
         def cancel(context, barrier=barrier):
             barrier.wait()
@@ -98,7 +98,7 @@ def test_a_callback_runs_exactly_once_while_threads_register_cancel_and_unregist
             thread.start()
         for thread in threads:
             thread.join()
-        assert seen == [1]
+        assert calls == [1]
 
 
 def test_the_nearer_limit_counts_and_the_context_names_its_origin():

@@ -302,7 +302,7 @@ circle.content = [circle, circle]
 
 
 @pytest.mark.parametrize(
-    ("value", "where"),
+    ("value", "place"),
     [
         (Opaque(), "test_edges.Opaque is"),
         ([1, Opaque()], "at [1] "),
@@ -314,10 +314,10 @@ circle.content = [circle, circle]
     ],
     ids=["alone", "list", "deep", "dataclass", "set", "result", "function"],
 )
-def test_values_that_are_not_json_become_errors_with_type_and_path(value, where):
+def test_values_that_are_not_json_become_errors_with_type_and_path(value, place):
     result = tool(lambda: value, name="give", description="Give.").call()
     assert result.error_type == "execution_error"
-    assert where in result.error
+    assert place in result.error
     assert tool(lambda: circle, name="give", description="Give.").call().ok
 
 

@@ -18,4 +18,4 @@ import pytest
 )
 def test_jedi_completes_public_names_and_methods(code, expected):
     jedi = pytest.importorskip("jedi", reason="jedi is not installed")
-    assert {each.name for each in jedi.Script(code).complete()} >= expected
+    assert {completion.name for completion in jedi.Script(code).complete()} >= expected

@@ -11,7 +11,7 @@ import pytest
 
 from tools_core import Context, Halt, Result, ToolError, tool
 
-user = contextvars.ContextVar("user", default="nobody")
+user = contextvars.ContextVar("user", default="guest")
 
 
 @tool
@@ -47,7 +47,7 @@ def in_a_loop(*calls):
 
 
 def test_without_a_limit_a_synchronous_tool_runs_in_this_very_thread():
-    assert sync_where.call().output == "True nobody"
+    assert sync_where.call().output == "True guest"
 
 
 def test_a_coroutine_tool_can_be_called_synchronously_while_a_loop_is_running():
@@ -66,7 +66,7 @@ def test_a_synchronous_tool_leaves_the_event_loop_free_and_keeps_context_variabl
     try:
         assert in_a_loop(sync_where.acall, async_where.acall) == [Result.ok("False grace"), Result.ok("True grace")]
     finally:
-        user.set("nobody")
+        user.set("guest")
 
 
 @pytest.mark.parametrize(
@@ -92,25 +92,25 @@ def test_a_hundred_synchronous_tools_run_at_once_by_default():
 
 
 def test_a_synchronous_tool_that_passes_its_limit_is_left_behind_and_said_to():
-    go_on, told = threading.Event(), threading.Event()
+    release, stopped = threading.Event(), threading.Event()
 
     @tool(timeout=0.05)
     def hang(context: Context) -> None:
         """Hang."""
-        go_on.wait(30)
+        release.wait(30)
         assert context.cancelled
-        told.set()
+        stopped.set()
 
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
         assert result.error_type == "timeout_error"
         assert "0.05 s" in result.error and "may still be running" in result.error
         assert result.metadata["abandoned"] is True
-    go_on.set()
-    assert told.wait(30)
+    release.set()
+    assert stopped.wait(30)
 
 
 def test_a_coroutine_that_passes_its_limit_is_cancelled():
-    ended = []
+    has_ended = []
 
     @tool(timeout=0.05)
     async def hang() -> None:
@@ -118,44 +118,44 @@ def test_a_coroutine_that_passes_its_limit_is_cancelled():
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append("cancelled")
+            has_ended.append("cancelled")
 
     for result in (hang.call(), in_a_loop(hang.acall)[0]):
         assert result.error_type == "timeout_error" and "abandoned" not in result.metadata
         assert result.error == "Timed out after 0.05 s (limit set by the tool)."
-    assert ended == ["cancelled", "cancelled"]
+    assert has_ended == ["cancelled", "cancelled"]
 
 
 @pytest.mark.parametrize("blocks", [False, True])
 def test_a_coroutine_that_does_not_end_when_it_is_cancelled_is_left_behind(blocks):
-    go_on, ended = threading.Event(), threading.Event()
+    release, has_ended = threading.Event(), threading.Event()
 
     @tool(timeout=0.05)
     async def hang(context: Context) -> None:
         """Swallow every cancellation, or hold up the event loop."""
-        while not go_on.is_set():
+        while not release.is_set():
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(0 if blocks else 0.01)
             if blocks:
-                go_on.wait(30)
+                release.wait(30)
         assert context.cancelled
-        ended.set()
+        has_ended.set()
 
     result = hang.call()
-    go_on.set()
+    release.set()
     assert result.error_type == "timeout_error" and "may still be running" in result.error
     assert result.metadata == {"timeout": 0.05, "abandoned": True}
-    assert ended.wait(30)
+    assert has_ended.wait(30)
 
 
 def test_a_coroutine_that_holds_up_its_event_loop_holds_up_no_other_tool():
-    go_on, ended = threading.Event(), threading.Event()
+    release, has_ended = threading.Event(), threading.Event()
 
     @tool(timeout=0.05)
     async def hang() -> None:
         """Hold up the event loop."""
-        go_on.wait(30)
-        ended.set()
+        release.wait(30)
+        has_ended.set()
 
     @tool(timeout=10)
     async def prompt() -> str:
@@ -164,9 +164,9 @@ def test_a_coroutine_that_holds_up_its_event_loop_holds_up_no_other_tool():
 
     assert hang.call().error_type == "timeout_error"
     assert prompt.call().output == "here"
-    assert not ended.is_set()
-    go_on.set()
-    assert ended.wait(30)
+    assert not has_ended.is_set()
+    release.set()
+    assert has_ended.wait(30)
     assert prompt.call().output == "here"
 
 
@@ -187,7 +187,7 @@ def test_a_timeout_error_of_the_tool_is_an_execution_error():
 
 
 def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
-    started, seen = threading.Event(), threading.Event()
+    started, stopped = threading.Event(), threading.Event()
 
     @tool
     def work(context: Context) -> None:
@@ -195,7 +195,7 @@ def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
         started.set()
         while not context.cancelled:
             threading.Event().wait(0.005)
-        seen.set()
+        stopped.set()
 
     async def main():
         task = asyncio.create_task(work.acall())
@@ -205,7 +205,7 @@ def test_cancelling_the_caller_passes_through_and_reaches_the_tool():
             await task
 
     asyncio.run(main())
-    assert seen.wait(30)
+    assert stopped.wait(30)
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, concurrent.futures.CancelledError])
@@ -221,8 +221,8 @@ def test_a_cancellation_by_the_tool_is_its_own_error(error):
         await asyncio.sleep(0)
         raise error
 
-    for each in (work, work_later):
-        for result in (each.call(), asyncio.run(each.acall())):
+    for subject in (work, work_later):
+        for result in (subject.call(), asyncio.run(subject.acall())):
             assert result.error_type == "cancelled"
             assert "by its own code" in result.error
 
@@ -245,7 +245,7 @@ def test_a_call_with_a_cancelled_context_does_not_begin():
 @pytest.mark.parametrize("door", ["call", "acall"])
 @pytest.mark.parametrize("limit", [None, 60])
 def test_cancelling_the_context_ends_a_coroutine(door, limit):
-    began, ended = threading.Event(), []
+    began, has_ended = threading.Event(), []
 
     @tool(timeout=limit)
     async def work() -> None:
@@ -254,17 +254,17 @@ def test_cancelling_the_context_ends_a_coroutine(door, limit):
         try:
             await asyncio.Event().wait()
         finally:
-            ended.append(asyncio.current_task().cancelling())
+            has_ended.append(asyncio.current_task().cancelling())
 
     context = Context()
     result = cancelled_by_another_thread(work, context, began, door)
     assert (result.error_type, result.error, result.metadata) == ("cancelled", "Cancelled by the caller.", {})
-    assert ended == [1]
+    assert has_ended == [1]
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])
 def test_cancelling_the_context_abandons_a_limited_function(door):
-    began, seen, go = threading.Event(), threading.Event(), threading.Event()
+    began, stopped, go = threading.Event(), threading.Event(), threading.Event()
 
     @tool(timeout=60)
     def work(context: Context) -> None:
@@ -272,13 +272,13 @@ def test_cancelling_the_context_abandons_a_limited_function(door):
         began.set()
         assert go.wait(60)
         if context.cancelled:
-            seen.set()
+            stopped.set()
 
     result = cancelled_by_another_thread(work, Context(), began, door)
     go.set()
     assert (result.error_type, result.metadata) == ("cancelled", {"abandoned": True})
     assert result.error == "Cancelled by the caller. It may still be running and have effects."
-    assert seen.wait(60)
+    assert stopped.wait(60)
 
 
 @pytest.mark.parametrize("door", ["call", "acall"])

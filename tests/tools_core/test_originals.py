@@ -62,7 +62,7 @@ def test_parameters_are_a_mapping_in_order_of_declaration():
     assert isinstance(SearchTool.parameters["query"], Parameter)
 
 
-def test_params_schema_is_none_without_parameters():
+def test_a_tool_without_parameters_has_no_params_schema():
     assert SearchTool().params_schema["required"] == ["query"]
     assert tool(lambda: 1, name="none").params_schema is None
 
@@ -88,14 +88,14 @@ def test_a_definition_has_name_description_and_input_schema():
 
 
 def halting_loop(replies: list[list[tuple[Tool, dict[str, Any]]]]) -> tuple[int, list[Result]]:
-    """The smallest agent loop: how often the scripted model was asked, and every result."""
-    asked, results = 0, []
+    """The smallest agent loop: how many requests the scripted model got, and every result."""
+    requests, results = 0, []
     for calls in replies:
-        asked += 1
+        requests += 1
         results += [subject.call(arguments) for subject, arguments in calls]
         if not calls or any(result.halted for result in results):
             break
-    return asked, results
+    return requests, results
 
 
 @pytest.fixture
@@ -112,10 +112,10 @@ def stop() -> Tool:
 
 
 def test_after_a_halt_the_model_is_not_asked_again(stop):
-    asked, results = halting_loop(
+    requests, results = halting_loop(
         [[(Greeter(), {"name": "a"})], [(stop, {"reason": "done"})], [(Greeter(), {"name": "b"})]]
     )
-    assert asked == 2
+    assert requests == 2
     assert results[-1].metadata["halted"] is True and results[-1].output == "done"
 
 

@@ -113,8 +113,8 @@ def test_type_checkers_infer_a_bool_a_message_and_factories(tmp_path):
     module = tmp_path / "module.py"
     module.write_text(TYPED + "\n".join(MISTYPED))
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", module]
-    told = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()
-    assert [line.rpartition("[")[2] for line in told if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]
+    lines = subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()
+    assert [line.rpartition("[")[2] for line in lines if "error:" in line] == [f"{code}]" for code in MISTYPED.values()]
     module.write_text(TYPED)
     pyright = [sys.executable, "-m", "basedpyright", "--level", "error", module]
     done = subprocess.run(pyright, check=False, capture_output=True, text=True)

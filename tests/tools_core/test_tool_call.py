@@ -25,11 +25,11 @@ def test_attributes_cannot_be_set(name):
 
 
 def test_a_call_copies_its_arguments():
-    given = {"to": ["ada"], "options": {"at": (1, [2])}}
-    call = ToolCall("1", "send", given)
-    given["to"].append("eve")
-    given["options"]["at"][1].append(3)
-    given["more"] = 1
+    arguments = {"to": ["ada"], "options": {"at": (1, [2])}}
+    call = ToolCall("1", "send", arguments)
+    arguments["to"].append("eve")
+    arguments["options"]["at"][1].append(3)
+    arguments["more"] = 1
     assert call.arguments == {"to": ["ada"], "options": {"at": [1, [2]]}}
 
 
@@ -62,8 +62,8 @@ def test_copies_and_round_trips_are_equal(arguments):
 def test_arguments_that_contain_themselves_or_nest_deeply_can_be_held():
     loop: list[object] = []
     loop.append(loop)
-    held = ToolCall("1", "send", {"x": loop}).arguments["x"]
-    assert held is not loop and held[0] is held
+    copied = ToolCall("1", "send", {"x": loop}).arguments["x"]
+    assert copied is not loop and copied[0] is copied
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

@@ -90,9 +90,10 @@ def _cause(error: BaseException) -> BaseException:
     """
     while isinstance(error, BaseExceptionGroup):
         group: BaseExceptionGroup[BaseException] = error.subgroup(Halt) or error
-        if len(group.exceptions) > 1 and group is error:
+        first, *others = group.exceptions
+        if others and group is error:
             break
-        error = group.exceptions[0]
+        error = first
     if type(error).__name__ != "CancelledError":  # of asyncio or concurrent.futures
         return error
     import asyncio  # 29 ms; a cancellation needs it anyway
