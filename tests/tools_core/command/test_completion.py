@@ -61,22 +61,17 @@ def test_options_and_their_choices_are_completed(ask_tools, complete, site):
     assert site.imported == []
 
 
-def test_parameters_are_completed_once_and_with_their_choices(complete, site):
+def test_parameters_are_completed_once_and_with_their_choices(ask_tools, complete, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET)
     assert complete("call", "forecast", "") == ["city=", "days=", "units="]
+    lines = ask_tools("__complete", "--", "call", "forecast", "").out.splitlines()
+    assert lines == ["city=\tCity name", "days=\tinteger, default 3", 'units=\t"C" | "F", default "C"']
     assert complete("call", "forecast", "city=Oslo", "--json", "days=1", "") == ["units="]
     assert complete("call", "forecast", "units=") == ["units=C", "units=F"]
     assert complete("call", "forecast", "units=F") == ["units=F"]
     assert complete("call", "forecast", "city=") == []
     assert site.imported == ["tools_weather"]
-
-
-def test_parameters_and_names_are_described(ask_tools, site):
-    site.install_weather()
-    lines = ask_tools("__complete", "--", "call", "forecast", "").out.splitlines()
-    assert lines == ["city=\tCity name", "days=\tinteger, default 3", 'units=\t"C" | "F", default "C"']
-    assert ask_tools("__complete", "--", "call", "rai").out == "rain\tfrom tools-weather\n"
 
 
 def test_members_items_and_booleans_are_completed(complete, site):

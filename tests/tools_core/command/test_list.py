@@ -51,15 +51,6 @@ def test_list_completion_schema_and_call_agree_on_the_names(ask_tools, site):
     assert [ask_tools("call", name).out.strip() for name in names] == ["tools_a", "tools_b", "added", "added"]
 
 
-def test_list_prints_the_first_line_of_each_description(ask_tools, site):
-    site.install_weather()
-    site.install("tools-a", {"get": "get"}, GET, version="2.1")
-    listed = rows(ask_tools("list"))
-    assert ["get", "tools-a", "2.1", "Get something."] in listed
-    assert ["rain", "tools-weather", "1.0", "Say whether it rains."] in listed
-    assert len(listed) == 11
-
-
 def test_json_has_every_field(ask_tools, site):
     site.install("tools-a", {"get": "get"}, GET)
     assert ask_tools("list", "--json").json == [

@@ -114,28 +114,11 @@ def test_an_unreadable_lock_blocks_every_tool(ask_tools, site, lock_file, words)
     assert site.imported == []
 
 
-def test_verify_without_a_lock_names_the_command_that_writes_one(ask_tools):
-    result = ask_tools("verify")
-    assert (result.code, result.out) == (2, "")
-    assert result.err.endswith("write one: ask-tools lock --file ask-tools.lock\n")
-
-
 def test_a_lock_with_an_edited_definition_is_refused(ask_tools, greet, lock_file):
     lock_file.write_text(lock_file.read_text().replace("Greet a person.", "Greet."))
     result = ask_tools("verify")
     assert result.code == 1
     assert "the definition of tools-greet:greet does not match its sha256" in result.err
-
-
-def test_the_environment_names_the_lock_file(ask_tools, site, tmp_path):
-    path = str(tmp_path / "trusted.lock")
-    site.install_weather()
-    ask_tools("lock", ASK_TOOLS_LOCK=path)
-    site.install("tools-more", {"more": "greet"}, GREET)
-    assert ask_tools("verify", ASK_TOOLS_LOCK=path).code == 1
-    assert ask_tools("lock", ASK_TOOLS_LOCK=path, ASK_TOOLS_DENY="flood").code == 0
-    tools = json.loads((tmp_path / "trusted.lock").read_text())["tools"]
-    assert "tools-more:more" in tools and "tools-weather:flood" not in tools
 
 
 def test_a_failed_write_leaves_the_old_lock_and_no_other_file(environment, site, greet, lock_file):

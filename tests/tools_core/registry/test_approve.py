@@ -130,9 +130,3 @@ def test_a_coroutine_function_may_approve_asynchronous_calls_only(post):
 def test_an_invalid_approver_is_a_type_error(call, approve):
     with pytest.raises(TypeError, match='approve must be "all", a function of an ApprovalRequest, or None'):
         call(SEND, approve=approve)
-
-
-def test_the_tool_itself_is_called_directly_and_subsets_ask_too(post):
-    assert post.registry["send"].call(to="ada").ok
-    view = post.registry.subset(prefix="post_")
-    assert view.call(ToolCall("1", "post_send", {"to": "ada"})).error_type == "approval_required"

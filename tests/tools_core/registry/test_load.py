@@ -35,39 +35,6 @@ def problems_of(registry):
     return [str(problem) for problem in registry.problems]
 
 
-def test_functions_classes_and_instances_can_be_entry_points(site, discovered):
-    source = """
-        from tools_core import Tool, tool
-
-        @tool
-        def decorated() -> str:
-            "Say so."
-            return "decorated"
-
-        def plain() -> str:
-            "Say so."
-            return "plain"
-
-        class Cls(Tool):
-            def execute(self) -> str:
-                return "class"
-
-        class Configured(Tool):
-            name = "instance"
-            def __init__(self, text):
-                self.text = text
-            def execute(self) -> str:
-                return self.text
-
-        instance = Configured("instance")
-    """
-    entries = ["decorated = {}:decorated", "plain = {}:plain", "cls = {}:Cls", "instance = {}:instance"]
-    site.install("tools-all", entries, source)
-    registry = discovered()
-    assert [item.call().output for item in registry.all()] == ["class", "decorated", "instance", "plain"]
-    assert registry.problems == []
-
-
 @pytest.mark.parametrize(("toolset", "notes"), [("Notes", ["milk"]), ("notes", ["first", "milk"])])
 def test_methods_of_a_toolset_are_entry_points_that_share_its_state(site, discovered, toolset, notes):
     site.install("tools-notes", [f"notes_add = {{}}:{toolset}.add", f"notes_all = {{}}:{toolset}.all"], NOTES)
@@ -108,11 +75,9 @@ BROKEN = {
         "ModuleNotFoundError: No module named 'nltk_is_missing'",
         "install the package that provides `nltk_is_missing`",
     ),
-    "missing submodule": ("import tools_broken.nothing", "ModuleNotFoundError", "upgrade or uninstall tools-broken"),
     "raises": ("raise RuntimeError('two\\nlines \\x1b[31m')", "RuntimeError: two lines \\x1b[31m", "upgrade or"),
     "exits": ("import sys; sys.exit(3)", "called sys.exit(3) while it was imported", "upgrade or"),
     "no attribute": ("pass", "`tools_broken:Get` does not exist", "upgrade or uninstall"),
-    "not a tool": ("Get = 42", "DefinitionError", "upgrade or uninstall tools-broken"),
 }
 
 
@@ -185,37 +150,6 @@ def test_a_constructor_may_read_the_definitions_of_all_other_tools(site, discove
     registries.used = registry
     assert registry["catalogue"].call().output == ["good"]
     assert registry.problems[1:] == []
-
-
-GATE = "import threading\nopened = threading.Event()\nreached = threading.Event()\n"
-SLOW = """
-    import import_gate
-    from tools_core import tool
-    import_gate.reached.set()
-    import_gate.opened.wait()
-
-    @tool
-    def slow() -> str:
-        return "slow"
-"""
-
-
-def test_other_tools_can_be_used_while_a_package_is_imported(site, discovered):
-    site.install("import-gate", [], GATE)
-    site.install("a-slow", ["slow = {}:slow"], SLOW)
-    site.install("tools-good", ["get = {}:Get"])
-    registry = discovered()
-    import import_gate
-
-    waiting = threading.Thread(target=registry.all)
-    waiting.start()
-    assert import_gate.reached.wait(30)
-    assert list(registry) == ["slow", "get"]
-    assert registry["get"].call().output == "tools_good"
-    assert registry.problems == []
-    import_gate.opened.set()
-    waiting.join()
-    assert registry["slow"].call().output == "slow"
 
 
 def test_threads_that_load_tools_at_the_same_time_restore_the_import_path(site, tmp_path, run_python):

@@ -54,15 +54,10 @@ def test_registering_returns_the_same_object_and_works_as_a_decorator():
     assert registry["ping"].call().output == "pong"
     assert isinstance(registry["weather"], Weather)
     assert registry["weather"] is registry["weather"] is registry.all()[0] is registry.get("weather")
-
-
-def test_registering_an_object_twice_adds_it_once():
-    registry = Registry()
-    for _ in range(2):
-        registry.register(Weather)
-        registry.register(add)
-        registry.register(Notes)
-    assert registry.count == len(registry) == 4
+    registry.register(Weather)  # again
+    assert registry.count == len(registry) == 3
+    with pytest.raises(TypeError, match=r"ToolCall\(None, 'add', \{...\}\)"):
+        registry.call("add", {"a": 1, "b": 2})
 
 
 def test_registering_a_second_tool_of_one_name_names_both_origins():
@@ -76,8 +71,10 @@ def test_registering_a_second_tool_of_one_name_names_both_origins():
     assert isinstance(registry["weather"], Weather)
     registry.register(other, replace=True)
     assert isinstance(registry["weather"], other)
-    with pytest.raises(ValueError, match="weather"):
-        registry.register(other())  # another object
+    registry.unregister("weather")
+    assert (list(registry), registry.definitions()) == ([], [])
+    with pytest.raises(UnknownToolError):
+        registry.unregister("weather")
 
 
 def test_defining_a_class_again_replaces_its_tool():
@@ -111,13 +108,6 @@ def test_other_objects_are_refused(value):
     assert [item.name for item in registry.all()] == ["weather"]
 
 
-def test_calling_by_name_instead_of_a_tool_call_is_explained():
-    registry = Registry()
-    registry.register(add)
-    with pytest.raises(TypeError, match=r"ToolCall\(None, 'add', \{...\}\)"):
-        registry.call("add", {"a": 1, "b": 2})
-
-
 def test_an_unknown_name_names_the_nearest_ones():
     registry = Registry()
     registry.register(Weather)
@@ -143,18 +133,6 @@ def test_any_other_key_is_unknown(name):
         registry[name]
     assert len(str(unknown.value)) < 300
     assert str(unknown.value).isprintable()
-
-
-def test_unregister_and_clear_remove_tools():
-    registry = Registry()
-    registry.register(Weather)
-    registry.register(add)
-    registry.unregister("weather")
-    assert list(registry) == ["add"]
-    with pytest.raises(UnknownToolError):
-        registry.unregister("weather")
-    registry.clear()
-    assert (registry.count, registry.all(), registry.definitions()) == (0, [], [])
 
 
 def test_it_is_a_mapping_equal_only_to_itself():
@@ -207,19 +185,6 @@ def test_discover_subclasses_registers_the_concrete_ones_once_and_in_order():
     assert registry.problems == []
 
 
-def test_discover_subclasses_skips_the_classes_of_tools_core():
-    class Barometer(Tool):
-        def execute(self) -> str:
-            return "1013 hPa"
-
-    registry = Registry()
-    named("never_registered")
-    assert registry.count == 0
-    classes = registry.discover_subclasses()
-    assert Barometer in classes
-    assert not [cls for cls in classes if cls.__module__.startswith("tools_core")]
-
-
 def test_discover_subclasses_reports_broken_classes_and_taken_names():
     class Base(Tool, abstract=True):
         pass
@@ -230,13 +195,6 @@ def test_discover_subclasses_reports_broken_classes_and_taken_names():
 
         def execute(self) -> str:
             return self.index
-
-    class Explodes(Base):
-        def __init__(self) -> None:
-            raise RuntimeError("no credentials\nhere")
-
-        def execute(self) -> str:
-            return ""
 
     class Taken(Base):
         name = "weather"
@@ -253,12 +211,10 @@ def test_discover_subclasses_reports_broken_classes_and_taken_names():
     assert registry.discover_subclasses(Base) == [Works]
     assert list(registry) == ["weather", "works"]
     registry.discover_subclasses(Base)
-    explodes, needs, duplicate = sorted(map(str, registry.problems))
-    assert "Explodes: no credentials here; fix: register an instance" in explodes
-    assert "NeedsIndex: " in needs
-    assert "index" in needs
+    needs, duplicate = sorted(map(str, registry.problems))
+    assert "NeedsIndex needs arguments" in needs
     assert "Taken" in duplicate
     assert f"the name is taken by `{__name__}:Weather`" in duplicate
     registry.unregister("weather")
     assert registry.discover_subclasses(Base) == [Taken]
-    assert len(registry.problems) == 2
+    assert len(registry.problems) == 1

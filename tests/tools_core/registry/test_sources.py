@@ -55,18 +55,14 @@ def test_tools_of_a_source_are_discovered_and_load_on_first_use(registry):
     assert registry["search"].call().output == registry["far:Hub:search"].call().output == "Hub search"
 
 
-def test_the_origin_prefixes_a_name_of_two_origins(registry):
-    assert "fetch" not in registry
-    assert registry["Hub_fetch"].call().output == "Hub fetch"
-    assert registry["Lab_fetch"].name == "Lab_fetch"
-
-
-def test_the_origin_prefixes_the_name_of_an_installed_tool(site, discovered):
+def test_the_origin_prefixes_a_name_that_another_tool_has(site, discovered):
     site.install("tools-near", ["search = {}:search"], "from tools_core import tool\n@tool\ndef search(): 'Search.'\n")
     site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
     registry = discovered()
     assert registry.origin("search").distribution == "tools-near"
     assert registry["Hub_search"].call().output == "Hub search"
+    assert "fetch" not in registry
+    assert registry["Lab_fetch"].call().output == "Lab fetch"
 
 
 def test_a_broken_origin_is_a_problem_and_hides_no_other_tool(registry):
@@ -147,9 +143,3 @@ def test_a_lock_admits_the_tools_of_a_source_that_it_names(site, discovered, run
     registry = discovered(lock=path)
     assert list(registry) == ["search"]
     assert registry["search"].call().ok
-
-
-def test_discovery_again_keeps_tools_of_sources_that_have_not_changed(registry, site):
-    tool = registry["search"]
-    registry.discover(paths=[site.folder])
-    assert registry["search"] is tool

@@ -63,15 +63,6 @@ def test_a_misspelt_name_is_an_error_instead_of_an_empty_subset(registry):
             registry.subset(**options)
 
 
-def test_a_subset_imports_only_the_packages_of_its_tools(site):
-    site.install("tools-a", ["get = {}:Get"])
-    site.install("tools-b", ["other = {}:Get"])
-    registry = Registry()
-    registry.discover(paths=[site.folder])
-    assert list(registry.subset(only=["get"])) == ["get"]
-    assert (site.times_imported("tools_a"), site.times_imported("tools_b")) == (1, 0)
-
-
 def test_qualified_names_stay_unless_they_are_renamed(site, discovered):
     site.install("tools-a", ["get = {}:Get"])
     site.install("tools-b", ["get = {}:Get"])

@@ -61,25 +61,21 @@ def run(options: Namespace) -> int:
 
 def _rows(patterns: list[str], registry: Registry) -> list[Row]:
     """Return the findings for each tool, and without patterns also for each entry point that is not a tool."""
-    rows: list[Row] = []
-    by_origin: dict[tuple[str, str], Row] = {}
+    rows: dict[str, Row] = {}
     for match in find_tools(patterns or None, registry):
-        row = _row(match.name, match.origin)
+        point = match.origin
+        row = rows[point.qualified if point else match.name] = _row(match.name, point)
         with suppress(CommandError):  # a tool that cannot be loaded is among the problems of the registry
-            definition = (tool := match.load()).definition
-            row["errors"] += _invalid(definition)
+            tool = match.load()
+            row["errors"] += _invalid(tool.definition)
             if not row["errors"]:
-                row |= {"tokens": _tokens(definition), "warnings": [*_weaknesses(tool, definition)]}
-        if match.origin is not None:
-            by_origin[match.origin.distribution, match.origin.name] = row
-        rows.append(row)
+                row |= {"tokens": _tokens(tool.definition), "warnings": [*_weaknesses(tool, tool.definition)]}
     for problem in registry.problems:
-        origin = (problem.distribution, problem.name)
-        if origin not in by_origin and not patterns:
-            rows.append(by_origin.setdefault(origin, _row(problem.name, problem)))
-        if origin in by_origin:
-            by_origin[origin]["errors"].append(f"{problem.error}; fix: {problem.fix}")
-    return rows
+        name = f"{problem.distribution}:{problem.name}"
+        if name in rows or not patterns:
+            row = rows.setdefault(name, _row(problem.name, problem))
+            row["errors"].append(f"{problem.error}; fix: {problem.fix}")
+    return [*rows.values()]
 
 
 def _row(name: str, origin: EntryPoint | LoadProblem | None) -> Row:

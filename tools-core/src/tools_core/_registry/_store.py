@@ -52,7 +52,7 @@ class Store:
         return entry.name if self._names[entry.name] == [entry] else entry.qualified
 
     def problems(self) -> Iterator[LoadProblem]:
-        """Yield the problems of packages and of loaded tools, and those of discovered tools that share a name."""
+        """Yield the problems of packages, of loaded tools, and of discovered tools that share a name."""
         yield from self.discovery.problems
         for entry in self:
             others = [other.origin for other in self._names[entry.name] if other is not entry]
