@@ -70,7 +70,7 @@ def test_a_plugin_that_fails_is_a_problem_and_affects_no_other(source, site):
     found = site({"acme": WORKING, "broken": source})
     assert found["seen"] == ["acme"]
     assert list(found["problems"]) == ["broken:guard"]
-    assert "broken:guard is left out" in found["log"][0]
+    assert "broken:guard does not work" in found["log"][0]
 
 
 def test_the_deny_list_keeps_a_plugin_from_being_imported(site):

@@ -36,7 +36,7 @@ def loops(results):
 HERE, THERE, FAIL = ("look", {}), ("look", {"place": "there"}), ("fail", {})
 WARNING = (
     "[Warning: the same call with the same arguments gave the same result 3 times in a row. "
-    "Do something else, or explain what prevents that.]"
+    "Try something else, or explain why you cannot.]"
 )
 
 

@@ -49,7 +49,7 @@ def test_head_and_tail_remain_and_the_numbers_are_exact(run, calls):
     [result] = run([produce], calls("produce", {"text": text}), [OutputBudget(20)])
     handle = result.metadata["cut"]["handle"]
     assert result.content == (
-        "0123456789\n[200 of 220 characters, with 50 line breaks, are cut here; "
+        "0123456789\n[200 of 220 characters (50 line breaks) are omitted; "
         f'read_output(handle="{handle}", offset=10) continues]\n9876543210'
     )
     assert result.metadata["cut"] == {"characters": 200, "lines": 50, "of": 220, "offset": 10, "handle": handle}

@@ -60,7 +60,7 @@ def test_failures_that_do_not_pass_are_final_whatever_time_to_wait_they_name(kin
     fetch = failing(1, Result.error("no", type=kind, metadata={"retry_after": 0}), read_only=True)
     call(fetch, [Retry(first=0)])
     assert made(fetch) == 1
-    with pytest.raises(ValueError, match=f"ended with {kind} is not made again"):
+    with pytest.raises(ValueError, match=f"ended with {kind} is never retried"):
         Retry(types=[kind])
 
 

@@ -25,7 +25,7 @@ Approve: TypeAlias = Callable[[ApprovalRequest], Any] | Literal["all"]
 
 
 class Approver:
-    """Decides about calls with the plugins that implement `decide_tool_call`, and asks for approval if they say so.
+    """Decides about calls with the plugins that implement `decide_tool_call`, and asks for approval if they require it.
 
     The strictest decision counts. Without one, a call needs approval if its tool requires it.
 
@@ -52,7 +52,7 @@ class Approver:
             request = self._request(decision, call, tool, context)
         except InvalidArguments as error:
             return Result.error(error.message, type=error.type)
-        except Exception as error:  # noqa: BLE001  (the tool's own code; what it would do is unknown)
+        except Exception as error:  # noqa: BLE001  (the tool's own code failed: the effects are unknown)
             return refused(Decision("deny"), tool, f"its effects are unknown: {describe_error(error)}")
         answer = self._approvals.take(request)
         if isinstance(answer, Denial):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where a call runs: its tool, or the error result that there is none, its runtime and its limit."""
+    """The place of a call: its tool, or the error result of an unknown tool, its runtime and its limit."""
 
     tool: Any  # Tool | Result
     runtime: Runtime
@@ -33,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What the calls of one `execute` share."""
+    """The things that the calls of one `execute` share."""
 
     context: Context
     tools: Mapping[str, Tool]

@@ -40,7 +40,7 @@ class Event:
 
 
 class PolicyError(ValueError):
-    """A policy or an approval that cannot be relied on; the message names the file and what would work."""
+    """An invalid policy or approval; the message names the file and a valid form."""
 
 
 _BUGS = (NameError, AttributeError, TypeError, NotImplementedError, AssertionError, ImportError, RecursionError)

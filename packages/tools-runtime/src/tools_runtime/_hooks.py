@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools_runtime._drive import Steps
     from tools_runtime._runtimes._runtime import Runtime
 
-_FAILURES = (Exception, Halt, SystemExit)  # what a hook may raise; KeyboardInterrupt is the user's
+_FAILURES = (Exception, Halt, SystemExit)  # exceptions of a hook; KeyboardInterrupt is the user's
 _AROUND = ("around_tool_call", "before_tool_call", "after_tool_call")
 
 
@@ -52,7 +52,7 @@ class Hook(NamedTuple):
 
 
 class Hooks:
-    """The hooks of an executor, by what they do."""
+    """The hooks of an executor, by purpose."""
 
     def __init__(self, manager: pluggy.PluginManager) -> None:
         hook = manager.hook
@@ -231,7 +231,7 @@ def _ordered(manager: pluggy.PluginManager) -> list[tuple[str, pluggy.HookImpl]]
 
 
 def hook_order(manager: pluggy.PluginManager) -> list[tuple[str, str]]:
-    """Return the hooks around calls, and then those that decide and listen, each with its plugin."""
+    """Return the names of all hooks with their plugins: first those around calls, then the others."""
     others = [
         (name, each)
         for name in ("decide_tool_call", "start_tool_call", "on_event", "register_runtimes")

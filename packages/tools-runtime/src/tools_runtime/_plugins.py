@@ -1,7 +1,7 @@
-"""Plugins: those that are installed, each loaded by itself, and those that an executor is given.
+"""The plugins of an executor: installed plugins, and its `hooks`.
 
-pluggy's own loader stops at the first plugin that fails, and takes only the first of two with one name. Here each is
-known by its distribution and name, and one that fails is a problem that affects no other.
+pluggy's own loader stops at the first plugin that fails, and skips the second of two plugins with the same name. Here
+the name includes the distribution, and a plugin that fails affects no other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUP = "ask_tools.plugins"
 
 
 class Installed(NamedTuple):
-    """An installed plugin, or the reason why it is left out."""
+    """An installed plugin, or the reason why it does not work."""
 
     name: str  # distribution:name
     plugin: Any
@@ -36,7 +36,7 @@ class Installed(NamedTuple):
 
 @cache
 def installed_plugins() -> list[Installed]:
-    """Load what is installed, once for the process; a plugin that fails is logged and left out.
+    """Load what is installed, once for the process; a plugin that fails is logged and skipped.
 
     `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY` apply to plugins as they do to tools; a lock contains tools only.
     """
@@ -51,7 +51,7 @@ def installed_plugins() -> list[Installed]:
             raise
         except BaseException as error:  # noqa: BLE001  (a plugin may raise anything, SystemExit included)
             found.append(Installed(point.qualified, None, describe_error(error)))
-            log.warning("the plugin %s is left out: %s", point.qualified, describe_error(error))
+            log.warning("the plugin %s does not work: %s", point.qualified, describe_error(error))
     return found
 
 
@@ -98,7 +98,7 @@ class Plugins:
                 self._register(plugin, name)
             except Exception as error:  # noqa: BLE001  (attributes of an object may raise anything)
                 self.problems[name] = describe_error(error)
-                log.warning("the plugin %s is left out: %s", name, describe_error(error))
+                log.warning("the plugin %s does not work: %s", name, describe_error(error))
 
     def _register(self, plugin: Any, name: str) -> None:
         self.manager.register(plugin, name)
@@ -113,7 +113,7 @@ class Plugins:
 
 
 def _check(plugin: Any, name: str, hooks: Sequence[tuple[str, pluggy.HookImpl]]) -> None:
-    """Raise PluginValidationError for a plugin without hooks, or with one that is not called as it is meant."""
+    """Raise PluginValidationError for a plugin without hooks, or with a hook that would not work."""
     problems = [] if hooks else [f"{name} has no hook: mark its functions with @hookimpl"]
     for hook, impl in hooks:
         problem = _misfit(hook, impl) if hasattr(hookspecs, hook) else None

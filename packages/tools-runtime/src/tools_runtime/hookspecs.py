@@ -2,7 +2,7 @@
 
 A package ships one by an entry point in the group `ask_tools.plugins`; `Executor(hooks=[plugin])` takes one as well.
 The first one of `hooks` is the outermost, then come the installed plugins; `@hookimpl(tryfirst=True)` moves a hook
-outward, `trylast=True` inward. A hook takes those of the arguments that it names.
+outward, `trylast=True` inward. A hook receives the arguments that it names.
 
 `before_tool_call`, `after_tool_call` and `start_tool_call` are functions or coroutine functions, `around_tool_call` is
 a generator or a coroutine function. A function that blocks holds up its own call only: calls that run at the same time
@@ -10,7 +10,7 @@ run in separate threads, and in an event loop the hooks of a plugin run in worke
 attribute `blocks = False`. With a coroutine function among them, all calls run in an event loop.
 
 An exception in a hook before the call ran refuses the call; after it the result stands. Both are logged, and emitted
-as `hook_failed`: a hook that fails never loses a result, and never makes a call run twice. `ToolError` and `Halt` are
+as `hook_failed`: a hook that fails never loses a result, and never repeats a call. `ToolError` and `Halt` are
 answers.
 """
 
@@ -64,7 +64,7 @@ def around_tool_call(
 
     The `yield` always gives a Result: an error of type "cancelled" if the caller has left. To return before it answers
     the call without running it; `yield ToolCall(...)` or `call_next(ToolCall(...))` runs another call instead; a second
-    `yield` or `call_next()` runs it again. `tool` is None if there is no tool of this name.
+    `yield` or `call_next()` runs it again. `tool` is None for an unknown name.
     """
     raise NotImplementedError
 

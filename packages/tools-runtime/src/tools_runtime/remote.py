@@ -1,6 +1,6 @@
 """Pack contexts, state and results for runtimes whose tools run in another process.
 
-`dump` and `load` are `pickle.dumps` and `pickle.loads`, or those of another pickler.
+`dump` and `load` are `pickle.dumps` and `pickle.loads`, or the functions of another pickler.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def pack_context(call: ToolCall, context: Context, dump: Callable[[Any], bytes])
 
 
 def unpack_context(packed: PackedContext, load: Callable[[bytes], Any], report: Callable[..., None]) -> Context:
-    """Return the Context, where the call is made; `report` sends its progress."""
+    """Return the Context in the process that runs the call; `report` sends its progress."""
     parts, items, wants_progress = packed
     return Context(
         **parts,
@@ -79,7 +79,7 @@ class State(dict[str, Any]):
 
 
 def pack_result(result: Result, dump: Callable[[Any], bytes]) -> bytes:
-    """Return a result with its exception, or an error where that cannot be sent; raises MemoryError."""
+    """Return a result with its exception, or an error if it cannot be sent; raises MemoryError."""
     error, traceback, pickled = result.exception, None, None
     if error is not None:
         from traceback import format_exception  # 3 ms, only for errors

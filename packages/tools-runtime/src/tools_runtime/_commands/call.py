@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | None = None) -> Result:
-    """Make a call that a user typed: rules deny it or ask about it; where none holds, typing it was the approval."""
+    """Run a call that a user typed: rules may deny it or require approval; without a match, typing it approved it."""
     try:
         policy = Policy(default="allow")
     except PolicyError as error:

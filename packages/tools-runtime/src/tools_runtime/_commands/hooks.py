@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `hooks`."""
     parser.description = "List the hooks of installed plugins in the order in which they run, the outermost first."
-    parser.epilog = "Exit codes: 0 done, 1 a plugin is left out."
+    parser.epilog = "Exit codes: 0 done, 1 a plugin does not work."
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: Namespace) -> int:
-    """Print the hooks, and the plugins that are left out; 1 if there are any."""
+    """Print the hooks, and the plugins that do not work; return 1 if there are any."""
     plugins = Plugins((), installed=True)
     hooks = [{"hook": hook, "plugin": plugin} for hook, plugin in hook_order(plugins.manager)]
     problems = [{"plugin": name, "error": error} for name, error in plugins.problems.items()]

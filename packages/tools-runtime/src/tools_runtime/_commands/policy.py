@@ -116,7 +116,7 @@ def _check(_: Namespace, policy: Policy) -> Facts:
 
 
 def _problems(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
-    """Yield the names in a rule that no tool has, and what its tools need for it to be judged."""
+    """Yield the names in a rule that no tool has, and the extras that its tools need to evaluate it."""
     names = {key: key.rpartition(":")[2] for key in tools}
     for pattern in rule.tools:
         if not any(fnmatchcase(name, pattern) for name in names.values()):

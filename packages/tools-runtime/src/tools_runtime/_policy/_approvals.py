@@ -155,8 +155,8 @@ def clip(text: str, longest: int) -> str:
 class ApprovalFile:
     """Answers to requests by key, and the project policies that the user trusts.
 
-    An answer for a project is stored under the hash alone, any other under the key with the run. PolicyError where
-    another user may have written the file: then nothing in it counts.
+    An answer for a project is stored under the hash alone, any other under the key with the run. PolicyError if
+    another user may have written the file.
     """
 
     def __init__(self) -> None:
@@ -181,7 +181,7 @@ class ApprovalFile:
         return {key: Answer(**each) for key, each in self._read()["answers"].items()}
 
     def store(self, key: str, answer: Answer) -> None:
-        """Store an answer in place of an earlier one."""
+        """Store an answer; it replaces an earlier one."""
         answer = answer._replace(at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         digest = hash_of(key)
         with self._changing() as document:

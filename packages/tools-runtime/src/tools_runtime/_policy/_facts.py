@@ -1,4 +1,4 @@
-"""The facts about one call that rules look at and approvals are bound to."""
+"""The facts about one call that rules match and approvals depend on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tools_core import Context, Tool, ToolCall
 
-UNKNOWN = object()  # the value of an argument that is not given, and whose default the schema does not state
+UNKNOWN = object()  # the value of a missing argument without a default in the schema
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Facts:
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """The arguments; of those that are not given the default that the schema states, or UNKNOWN."""
+        """The arguments; for a missing one the default in the schema, or UNKNOWN."""
         properties = self.tool.input_schema.get("properties", {})
         defaults = {
             name: each.get("default", UNKNOWN) if isinstance(each, Mapping) else UNKNOWN
@@ -66,7 +66,7 @@ class Facts:
 
 
 def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Facts:
-    """Find out what a call would touch. InvalidArguments if the tool refuses it, PolicyError if it fails."""
+    """Return the facts about a call. Raises InvalidArguments, or PolicyError if `effects` fails."""
     arguments = tool.valid_arguments(call)
     workspace = project if context.workspace is None else os.path.realpath(context.workspace)
     try:

@@ -44,11 +44,11 @@ def find_project(given: str | os.PathLike[str] | None) -> str:
 
 
 def read_policy(path: str) -> tuple[bytes, list[Rule]]:
-    """Return the bytes of a policy file and its rules; empty where there is none."""
+    """Return the bytes of a policy file and its rules; empty without a file."""
     data = read_guarded(path)
     if not data:
         return data, []
-    import tomllib  # 3 ms, only where there is a policy
+    import tomllib  # 3 ms, only if there is a policy
 
     try:
         document = tomllib.loads(data.decode())
@@ -61,7 +61,7 @@ def read_policy(path: str) -> tuple[bytes, list[Rule]]:
 
 
 def read_guarded(path: str) -> bytes:
-    """Read a file that no other user can have written; empty where there is none, PolicyError for any other one."""
+    """Read a file that no other user can have written; empty without a file. Raises PolicyError for any other file."""
     if not os.path.lexists(path):
         return b""
     try:
@@ -74,7 +74,7 @@ def read_guarded(path: str) -> bytes:
 
 
 def check_owner(found: os.stat_result, path: str) -> None:
-    """Refuse what another user may have written, and what is neither a file nor a folder."""
+    """Raise PolicyError if another user may have written a file or folder, or for a special file."""
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
         raise PolicyError(f"{path}: not a regular file")
     if found.st_uid not in (0, os.geteuid()):

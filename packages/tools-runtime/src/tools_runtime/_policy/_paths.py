@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-_IS_PATH = re.compile(r'"format": "(file-|directory-)?path"')  # the longer ones are those of pydantic
+_IS_PATH = re.compile(r'"format": "(file-|directory-)?path"')  # pydantic writes the longer names
 
 
 def schema_paths(schema: Mapping[str, Any], arguments: Mapping[str, Any], workspace: str) -> Sequence[str] | None:
-    """Return the real paths of the arguments whose schemas mention paths; None where a default is not stated.
+    """Return the real paths of the arguments whose schemas mention paths; None if a default is unknown.
 
     All texts inside such an argument count, so that no part of a nested schema has to be understood.
     """
@@ -45,7 +45,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _readings(text: str, workspace: str) -> Iterator[str]:
-    """Yield all files that a tool may mean: `~` expanded or not, `..` resolved before links or after them."""
+    """Yield all files that a tool may open: `~` expanded or not, `..` resolved before links or after them."""
     for each in (text, os.path.expanduser(os.path.expandvars(text))):
         whole = os.path.join(workspace, each)
         for path in (whole, os.path.normpath(whole)):

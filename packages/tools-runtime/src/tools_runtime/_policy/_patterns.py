@@ -45,7 +45,7 @@ def allows_commands(patterns: Sequence[str], commands: Sequence[Command]) -> boo
 
 
 def concerns_commands(patterns: Sequence[str], commands: Sequence[Command]) -> Match:
-    """Return whether a pattern covers any of the commands; `perhaps` where an unknown word could make it so.
+    """Return whether a pattern covers any of the commands; `perhaps` if an unknown word could.
 
     Variables in front of a program and the program's folder make no difference: `A=1 /bin/rm x` is `rm x`.
     """
@@ -83,7 +83,7 @@ def _reached(pattern: Sequence[str], parts: Sequence[str | None], star: str, *, 
 
 
 def _fits(part: str, pattern: str, *, is_generous: bool) -> bool:
-    """Return whether one word fits; `build/*` is meant for the folder, and `build/../x` is outside it."""
+    """Return whether a pattern fits one word; `build/*` does not fit `build/../x`, which is outside the folder."""
     climbs = ".." in part.split("/") and ".." not in pattern.split("/")
     return fnmatchcase(part, pattern) and (is_generous or not climbs)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Evaluation(NamedTuple):
-    """The result of the rules for one call, before approvals; `rule` is None where the default decides."""
+    """The result of the rules for one call, before approvals; `rule` is None if the default decides."""
 
     outcome: Outcome
     rule: Rule | None
@@ -135,7 +135,7 @@ class Policy:
 
 
 def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rule | None, bool]:
-    """Return the first rule that holds of a call, and whether a rule that denies may have held before it."""
+    """Return the first rule that matches a call, and whether an earlier rule may deny it."""
     is_unclear = False
     for rule in rules:
         match = rule.match(facts)

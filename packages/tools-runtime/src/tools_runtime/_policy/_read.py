@@ -1,4 +1,4 @@
-"""Reading rules strictly: a rule that is not understood is refused, since it may have been meant to forbid."""
+"""Read rules strictly: an invalid rule is an error, since it may have been a prohibition."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 
 
 
 def near(key: Any, known: Iterable[str]) -> str:
-    """Return a hint at the name that was probably meant."""
+    """Return `did you mean` with a similar name, or an empty text."""
     similar = closest(str(key), known, 1)
     return f" (did you mean {similar[0]}?)" if similar else ""
 
 
 def read_rules(given: Any, source: str) -> list[Rule]:
-    """Read rules as TOML or Python has them; PolicyError names the rule, the key, and what would work."""
+    """Read rules from TOML or Python. PolicyError names the rule, the key, and a valid form."""
     if not isinstance(given, list | tuple):
         raise PolicyError(f"{source}: rule is {given!r:.60}; write each rule as [[rule]], followed by its keys")
     return [_rule(each, source, number) for number, each in enumerate(given, 1)]

@@ -21,7 +21,7 @@ Condition = Sequence[Any] | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a policy. All its conditions must hold; those that are empty hold always.
+    """A rule of a policy. All its conditions must hold; an empty condition always holds.
 
     To allow, a rule must cover every path and command of the call; to deny or ask, any one of them.
     """
@@ -45,7 +45,7 @@ class Rule:
         return not self.tools or any(fnmatchcase(name, each) for each in self.tools)
 
     def match(self, facts: Facts) -> Match:
-        """Return whether the rule holds of a call; `perhaps` where something that it looks at is unknown."""
+        """Return whether the rule matches a call; `perhaps` if a fact is unknown."""
         if not self.concerns_tool(facts.tool.name):
             return "no"
         if any(facts.hints[name] is not value for name, value in self.hints.items()):

@@ -1,4 +1,4 @@
-"""Ask a user on the terminal; text that a model wrote can neither act on it nor look like ours."""
+"""Ask a user on the terminal; text of a model cannot control it or imitate the prompt."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _ask(request: ApprovalRequest) -> Scope | Literal[False] | None:
 
 
 def _show(request: ApprovalRequest, *, is_whole: bool) -> bool:
-    """Print the request, and return whether parts of it were left out."""
+    """Print the request, and return whether parts of it are hidden."""
     hints = ", ".join(name if value else f"not {name}" for name, value in request.effects.annotations.items())
     names = [name for name in request.tool.input_schema.get("properties", {}) if name in request.arguments]
     names += [name for name in request.arguments if name not in names]  # the model's own names hide none of the tool's

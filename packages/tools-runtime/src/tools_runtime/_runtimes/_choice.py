@@ -39,7 +39,7 @@ class Runtimes:
     def resolve(self, choice: Choice | None) -> Runtime | Callable[..., Any]:
         """Return a runtime, or a function of the context that returns one.
 
-        Raises: ValueError for an unknown name; TypeError for what cannot be a runtime.
+        Raises: ValueError for an unknown name; TypeError for an object that cannot be a runtime.
         """
         kind: Any = _default if choice is None else choice
         if isinstance(kind, Runtime):
@@ -70,7 +70,7 @@ class Runtimes:
         return made
 
     def close(self) -> None:
-        """Close those that were made here."""
+        """Close the runtimes that were created here."""
         for runtime in self._made.values():
             runtime.close()
 

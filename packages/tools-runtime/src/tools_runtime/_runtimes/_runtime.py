@@ -38,7 +38,7 @@ class Runtime:
     name: ClassVar[str] = ""
     max_concurrency: int | None = 1
     stops: Literal["", "cancelled", "killed"] = ""
-    """How a call ends when its context is cancelled; "" if it cannot be stopped."""
+    """The end of a call whose context is cancelled; "" if it cannot be stopped."""
     grace: float = 0.25
     """Seconds to wait for a call that was stopped."""
     is_local: ClassVar[bool] = True  # tools run in this process

@@ -1,4 +1,4 @@
-"""`AuditLog`: which calls were made, as lines of JSON."""
+"""`AuditLog`: a log of calls as lines of JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Cache`: results of calls that only read, given again."""
+"""`Cache`: cache results of read-only calls."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Cache:
     def around_tool_call(
         self, call: ToolCall, tool: Tool | None, context: Context
     ) -> Generator[Any, Any, Result | None]:
-        """Answer the call, or make it and store its result."""
+        """Answer the call, or run it and store its result."""
         if tool is None:
             return None
         pool = self._pools.of(context)
@@ -104,14 +104,14 @@ class _Pool:
 
     def __init__(self, entries: int, max_bytes: int) -> None:
         self.results: Bounded[Request, _Stored] = Bounded(entries, max_bytes)
-        self.changes = 0  # what was read before a change is not stored after it
+        self.changes = 0  # a result from before a change is not stored after it
         self._unsure_until = 0.0
 
     def add(self, request: Request, result: Result, tool: Tool, changes: int) -> None:
         """Store a copy of a result, unless something has changed since the call began."""
         try:
             stored = _Stored(copy.deepcopy(result), tool, monotonic())
-        except Exception:  # noqa: BLE001  (of the user's classes: what cannot be copied is not stored)
+        except Exception:  # noqa: BLE001  (of the user's classes: a value that cannot be copied is not stored)
             return
         with self.results.lock:
             if changes == self.changes and stored.since >= self._unsure_until:
@@ -126,7 +126,7 @@ class _Pool:
 
 
 def _request(call: ToolCall, tool: Tool, context: Context) -> Request | None:
-    """Return everything that a result depends on; None where that is not plain JSON."""
+    """Return everything that a result depends on; None if that is not plain JSON."""
     given, state, workspace = arguments_of(call), {}, context.workspace
     if tool.takes_context:
         state = {name: value for name, value in context.state.items() if name not in _TRACE}

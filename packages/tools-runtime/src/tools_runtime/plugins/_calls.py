@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any] | None:
-    """Return the arguments, parsed; None where they are not a JSON object."""
+    """Return the arguments, parsed; None if they are not a JSON object."""
     try:
         return call.arguments
     except InvalidArguments:
@@ -30,7 +30,7 @@ def canonical_or_none(value: Any) -> str | None:
 
 
 def annotations_of(tool: Tool, call: ToolCall, context: Context) -> Mapping[str, bool]:
-    """Return the annotations of a tool for this very call; none where they cannot be known."""
+    """Return the annotations of this call; an empty mapping if they are unknown."""
     if type(tool).effects is Tool.effects:
         return tool.annotations
     try:

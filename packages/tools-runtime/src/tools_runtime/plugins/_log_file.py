@@ -18,7 +18,7 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW |
 
 
 class LogFile:
-    """Appends each line by one write, so that lines of several writers never mix, and no lock is held.
+    """Appends each line by one write, so that lines of several writers never mix, without a lock.
 
     The file stays open, and is opened again when another one has taken its place. A file of `max_bytes` becomes
     `path.1`, that one `path.2`, and so on up to `backups`.
@@ -34,7 +34,7 @@ class LogFile:
         self._is_torn = False
 
     def write(self, line: bytes) -> None:
-        """Append a line; OSError where that fails."""
+        """Append a line; OSError if that fails."""
         file, size = self._opened()
         data = b"\n" + line if self._is_torn else line
         self._is_torn = os.write(file.number, data) < len(data)

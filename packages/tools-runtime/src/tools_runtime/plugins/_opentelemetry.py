@@ -1,4 +1,4 @@
-"""`OpenTelemetry`: calls as spans."""
+"""`OpenTelemetry`: a span for each call."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OpenTelemetry:
 
     @hookimpl
     def around_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, None]:
-        """Make the call inside a span."""
+        """Run the call inside a span."""
         name = _encodable(call.name)
         span = self._tracer.start_span(f"execute_tool {name}", attributes=_attributes(call, tool, name))
         outside, inside = self._context.get_current(), self._trace.set_span_in_context(span)

@@ -52,7 +52,7 @@ class OutputBudget:
     @hookimpl
     def around_tool_call(self, tool: Tool | None, context: Context) -> Generator[Any, Any, Result | None]:
         """Cut content that is too long."""
-        if tool is self.tool:  # observes the budget by itself
+        if tool is self.tool:  # its output is within the budget
             return None
         result: Result = yield
         content = result.content
@@ -70,7 +70,7 @@ class OutputBudget:
         is_stored = self._stores.of(context).add(handle, text, len(text))
         how = f'read_output(handle="{handle}", offset={start}) continues' if is_stored else "it was not stored"
         lines = text.count("\n", start, end)
-        notice = f"[{end - start} of {len(text)} characters, with {lines} line breaks, are cut here; {how}]"
+        notice = f"[{end - start} of {len(text)} characters ({lines} line breaks) are omitted; {how}]"
         cut: dict[str, Any] = {"characters": end - start, "lines": lines, "of": len(text), "offset": start}
         cut["handle"] = handle if is_stored else None
         return f"{text[:start]}\n{notice}\n{text[end:]}", cut

@@ -20,8 +20,8 @@ K = TypeVar("K")
 class PerKey(Generic[T]):
     """One value for each key, made by `make` when it is first needed.
 
-    The key is the id of the run, or what `key` returns for the context. Beyond `max_keys` the value that was unused for
-    the longest time is dropped.
+    The key is the id of the run, or what `key` returns for the context. Beyond `max_keys` the least recently
+    used value is dropped.
     """
 
     def __init__(self, make: Callable[[], T], key: Key | None, max_keys: int) -> None:
@@ -50,7 +50,7 @@ class PerKey(Generic[T]):
 
 
 class Bounded(Generic[K, T]):
-    """Values of limited number and total size; those that were unused for the longest time go first."""
+    """Values of limited number and total size; the least recently used are dropped first."""
 
     def __init__(self, max_entries: int, max_size: int) -> None:
         if max_entries < 1 or max_size < 1:
@@ -70,7 +70,7 @@ class Bounded(Generic[K, T]):
             return self._values[key][0]
 
     def add(self, key: K, value: T, size: int) -> bool:
-        """Store a value; False where it is too large."""
+        """Store a value; False if it is too large."""
         if size > self._max_size:
             return False
         with self.lock:

@@ -1,4 +1,4 @@
-"""`RateLimit`: how often, and how many at once, tools may be called."""
+"""`RateLimit`: limits on the rate and the concurrency of calls."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RateLimit:
 
     @hookimpl(trylast=True)
     def around_tool_call(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:
-        """Make the call when it is its turn."""
+        """Run the call when it is its turn."""
         if not any(_matches(pattern, call) for pattern in self._patterns):
             return None
         limits, outside = self._limits.of(context), passed.get()
@@ -91,7 +91,7 @@ class _Limits:
         return [gate for pattern, gate in self._gates if _matches(pattern, call) and gate not in inside]
 
     def wait_for_turn(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:
-        """Wait until the rates allow a call; return the refusal where that is too late."""
+        """Wait until the rates allow a call; return the refusal if that is too late."""
         buckets = [bucket for pattern, bucket in self._buckets if _matches(pattern, call)]
         if not buckets:
             return None
@@ -121,7 +121,7 @@ class _Bucket:
         self._next = 0.0
 
     def next_turn(self, now: float) -> float:
-        """Return when a call that comes now may be made; in the past, where at once."""
+        """Return when a call that comes now may run; in the past for no wait."""
         return max(self._next, now) - self._burst
 
     def take(self, now: float) -> None:
@@ -129,7 +129,7 @@ class _Bucket:
         self._next = max(self._next, now) + self._interval
 
     def give_back(self) -> None:
-        """Return a turn that was not used: calls that come later are made so much earlier."""
+        """Return a turn that was not used: later calls run earlier."""
         self._next -= self._interval
 
 

@@ -1,4 +1,4 @@
-"""`Redactor`: hides secrets in what is logged."""
+"""`Redactor`: hide secrets in logs."""
 
 from __future__ import annotations
 

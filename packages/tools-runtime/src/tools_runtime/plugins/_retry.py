@@ -1,4 +1,4 @@
-"""`Retry`: makes calls again that failed for the moment."""
+"""`Retry`: retry calls after transient failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tools_core import Context, Result, Tool, ToolCall
 
-# Making these again would be wrong or useless, whatever the tool says about the time to wait.
+# Retrying these would be wrong or useless, even if the tool names a time to wait.
 _FINAL = frozenset(
     [
         "approval_required",
@@ -42,7 +42,7 @@ class Retry:
         most: The maximum of all waits. If a tool asks for a longer one, its call is not retried.
 
     Each further attempt is announced by an event `retry` with its `attempt` (from 2), `delay` and `error_type`; the
-    result has `metadata["attempts"]`, and `abandoned` where an earlier attempt may still be running. There is no
+    result has `metadata["attempts"]`, and `abandoned` if an earlier attempt may still be running. There is no
     further attempt once the context is cancelled, or beyond its deadline.
     """
 
@@ -61,7 +61,7 @@ class Retry:
         if isinstance(types, str):
             raise TypeError("types is a collection of error types, not one string")
         if refused := _FINAL.intersection(types):
-            raise ValueError(f"a call that ended with {min(refused)} is not made again: leave it out of types")
+            raise ValueError(f"a call that ended with {min(refused)} is never retried: remove it from types")
         self.attempts = attempts
         self.types = frozenset(types)
         self.first = first
@@ -95,7 +95,7 @@ class Retry:
         return bool(annotations.get("read_only") or annotations.get("idempotent"))
 
     def _delay(self, attempts: int, result: Result) -> float | None:
-        """Return the seconds to wait; None where the tool asks for too many."""
+        """Return the seconds to wait; None if the tool asks for too many."""
         import random  # 4 ms, only for calls that wait anyway
 
         longest = min(self.most, self.first * 2.0 ** min(attempts - 1, 64))

@@ -1,4 +1,4 @@
-"""Tools and calls as they are sent to a worker process."""
+"""Pickle tools and calls for a worker process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host's side of workers: `Pool` makes each call in an idle worker, or starts one for it."""
+"""The host's side of workers: `Pool` runs each call in an idle worker, or starts one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Worker:
         self.has_ended = threading.Event()
 
     def send(self, packed: PackedTool, request: bytes) -> None:
-        """Send a call; OSError where the worker has ended."""
+        """Send a call; OSError if the worker has ended."""
         if packed.number not in self._known:
             self._requests.send_bytes(packed.message)
             self._known.add(packed.number)
@@ -67,7 +67,7 @@ class Worker:
                 log.exception("A listener to the progress of a call raised an exception")
 
     def kill(self, context: Context | None = None) -> None:
-        """Have the supervisor kill the worker and its descendants; with a context only if it makes that call."""
+        """Have the supervisor kill the worker and its descendants; with a context only if it runs that call."""
         with self._lock:
             if context in (None, self.context):
                 self.is_killed = True
@@ -75,7 +75,7 @@ class Worker:
                     self._control.send_bytes(b"kill")
 
     def end(self) -> int | None:
-        """Wait until the supervisor has killed everything; return the exit code of a worker that ended by itself."""
+        """Wait until the supervisor has killed everything; return the exit code, or None if the worker was killed."""
         code = None
         with suppress(EOFError, OSError):  # the supervisor has ended
             if not self._control.poll(_DEATH):  # the worker has closed its connection, and lives
@@ -95,7 +95,7 @@ class Worker:
 
 
 class Pool:
-    """The workers of one runtime: started as they are needed, and kept for later calls."""
+    """The workers of one runtime: started when needed, and reused."""
 
     def __init__(self, settings: Settings) -> None:
         self.tools = Tools()
@@ -108,13 +108,13 @@ class Pool:
         _pools.add(self)
 
     def call(self, packed: PackedTool, request: bytes, context: Context) -> Result:
-        """Make a call; cancelling its context kills the worker."""
+        """Run a call; cancelling its context kills the worker."""
         while True:
             if context.cancelled:
                 return Result.error("The call was cancelled before it began.", type="cancelled")
             try:
                 worker = self._take()
-            except Exception as error:  # noqa: BLE001  (no process or descriptor is left, or the fork server ended)
+            except Exception as error:  # noqa: BLE001  (no more processes or descriptors, or the fork server ended)
                 return Result.error(f"No worker process can be started: {describe_error(error)}", type="unavailable")
             worker.context, is_last = context, True
             unregister = context.on_cancel(partial(worker.kill, context))

@@ -44,7 +44,7 @@ class ProcessRuntime(Runtime):
 
     name = "process"
     stops = "killed"
-    grace = 5.0  # a kill is certain, but takes long where a call has started many processes
+    grace = 5.0  # a kill is certain, but takes long if a call has started many processes
     is_local = False
 
     def __init__(
@@ -69,7 +69,7 @@ class ProcessRuntime(Runtime):
         self._pools: dict[int, Pool] = {}  # by process: a fork of this one has its own
 
     def begin(self, tool: Tool, call: ToolCall, context: Context) -> Result | Callable[[], Result]:
-        """Return a function that makes the call in a worker; cancelling the context kills the worker."""
+        """Return a function that runs the call in a worker; cancelling the context kills the worker."""
         from tools_runtime._runtimes._process._messages import pack_call  # with the pool
 
         try:
@@ -82,7 +82,7 @@ class ProcessRuntime(Runtime):
             return Result.error(f"No worker process can be started: {describe_error(error)}", type="unavailable")
 
     def close(self) -> None:
-        """Kill all workers and what they run; a later call starts new ones."""
+        """Kill all workers and their processes; a later call starts new ones."""
         pool = self._pools.pop(os.getpid(), None)
         if pool is not None:
             pool.close()

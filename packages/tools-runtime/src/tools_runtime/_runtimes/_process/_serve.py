@@ -1,4 +1,4 @@
-"""The worker process: it takes one call after the other from its connection, and answers each."""
+"""The worker process: it runs calls from its connection one after another."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
 
 
 def serve(connection: Connection, settings: Settings) -> int:
-    """Make calls until the connection ends; returns the exit code of this process."""
+    """Run calls until the connection ends; return the exit code of this process."""
     os.environ.clear()
     os.environ.update(settings.environment)
     sys.modules["__main__"] = sys.modules["__mp_main__"] = ModuleType("__main__")  # without names of the fork server
@@ -101,7 +101,7 @@ class _Server:
         return self._pack(tool.call(arguments, context=context))
 
     def _report(self, number: int, done: float, total: float | None, message: str) -> None:
-        """Send progress, unless the call has ended and a thread of the tool goes on."""
+        """Send progress, unless the call has ended and only a thread of the tool continues."""
         content = dump(("progress", (done, total, message)))
         with self._sending:
             if number == self._number and os.getpid() == self._pid:
@@ -153,7 +153,7 @@ class _Server:
 
 
 def _has_guard(main: dict[str, str]) -> bool:
-    """Return whether the program keeps a part of itself from running when it is imported."""
+    """Return whether an import of the program skips the part below `if __name__ ...`."""
     path = main.get("init_main_from_path")
     if path is None:
         spec = find_spec(main["init_main_from_name"])

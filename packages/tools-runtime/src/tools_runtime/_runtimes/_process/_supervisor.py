@@ -91,7 +91,7 @@ def _supervise(worker: int, control: Connection) -> None:
     while code is None and control not in wait([control, wakeup]):
         os.read(wakeup, 4096)
         code = _reap(worker)
-    with suppress(OSError):  # nothing is left of the group
+    with suppress(OSError):  # the group has ended
         os.killpg(worker, signal.SIGKILL)
     _kill_children()
     with suppress(OSError):  # the host has ended
@@ -109,9 +109,9 @@ def _reap(worker: int) -> int | None:
 
 
 def _kill_children() -> None:
-    """Kill in rounds until there are no children: the children of those that were killed are adopted meanwhile."""
+    """Kill in rounds until there are no children: this process adopts the children of killed processes."""
     own = b"%d" % os.getpid()
-    with suppress(ChildProcessError, FileNotFoundError):  # no child is left; or this system has no /proc
+    with suppress(ChildProcessError, FileNotFoundError):  # no more children; or no /proc
         while True:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
