@@ -147,7 +147,7 @@ class Agent(Generic[OutputT]):
                 check_name(name, "an agent")
                 raise TypeError(f"{name!r} is not an option of an agent; there are {', '.join(NAMES)}")
             setattr(self, name, value)
-        self.name = self.name or type(self).identifier()
+        self.name = self.name or "agent"
         self.skills = _skills_of(resolve(self.skills, self.context))
         if self.skills is not None:
             self.context["skills"] = self.skills
@@ -167,6 +167,8 @@ class Agent(Generic[OutputT]):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            cls.name = _WORDS.sub("_", cls.__name__).lower()
         check_class(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -289,7 +291,7 @@ class Agent(Generic[OutputT]):
     @classmethod
     def identifier(cls) -> str:
         """Return the name of the class: `name`, or the class name in snake case."""
-        return vars(cls).get("name") or _WORDS.sub("_", cls.__name__).lower()
+        return cls.name or "agent"
 
     @classmethod
     def all(cls) -> list[type[Agent[Any]]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tools_agent._messages import Usage
-from tools_core import Result, ToolCall
+from tools_core import InvalidArguments, Result, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Retrying:
-    """The request is made again, after `delay` seconds: discard the deltas since the last message."""
+    """The request is retried after `delay` seconds: discard the deltas since the last message."""
 
     reason: str
     delay: float
@@ -49,23 +49,48 @@ class TextDone:
     content: str
 
 
+class _OfCall:
+    """The properties of events about a tool call."""
+
+    __slots__ = ()
+    call: ToolCall
+
+    @property
+    def id(self) -> str | None:
+        """The id of the call."""
+        return self.call.id
+
+    @property
+    def name(self) -> str:
+        """The name of the tool."""
+        return self.call.name
+
+    @property
+    def arguments(self) -> Any:
+        """The arguments, or the model's text if it is not valid."""
+        try:
+            return self.call.arguments
+        except InvalidArguments:
+            return self.call.raw_arguments
+
+
 @dataclass(frozen=True, slots=True)
-class ToolCallDone:
+class ToolCallDone(_OfCall):
     """A whole tool call of a reply; it has not run yet."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class ToolStarted:
-    """A tool call begins to run; `agent` is the name of the sub-agent that makes it."""
+class ToolStarted(_OfCall):
+    """A tool call starts; `agent` is the name of the sub-agent that runs it."""
 
     call: ToolCall
     agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ToolProgress:
+class ToolProgress(_OfCall):
     """A running tool reports its progress, in its own units."""
 
     call: ToolCall
@@ -76,7 +101,7 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFinished:
+class ToolFinished(_OfCall):
     """A tool call has its result, which is in the session."""
 
     call: ToolCall
@@ -94,7 +119,7 @@ class UsageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """The run stopped before the model was done; `generate()` goes on from here.
+    """The run was interrupted; `generate()` continues it.
 
     `pending` are the requests for approval, as JSON values, that a person has to answer first.
     """
