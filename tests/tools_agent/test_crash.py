@@ -1,4 +1,4 @@
-"""Agents whose process is killed, and that go on in another one."""
+"""Agents that resume in another process after a kill."""
 
 import importlib.util
 import signal
@@ -68,7 +68,7 @@ def check_resumed(place, path, before, started, finished):
         pytest.param("after", 12, id="the model was done"),
     ],
 )
-def test_a_killed_agent_goes_on_in_another_process_without_losing_or_repeating_a_call(tmp_path, moment, number):
+def test_another_process_resumes_a_killed_agent_without_losing_or_repeating_calls(tmp_path, moment, number):
     place, path = str(tmp_path / "sessions"), tmp_path / "runs"
     check_resumed(place, path, *killed(place, path, "thread", moment, number))
 
@@ -84,7 +84,7 @@ def test_a_killed_agent_goes_on_in_another_process_without_losing_or_repeating_a
         ("postgresql", "thread", "after"),
     ],
 )
-def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, kind, runtime, moment):
+def test_an_agent_resumes_after_a_kill_at_any_record(tmp_path, request, kind, runtime, moment):
     for number in range(1, APPENDS + 1):
         path = tmp_path / f"runs{number}"
         if kind == "sqlite":
@@ -95,7 +95,7 @@ def test_an_agent_may_be_killed_before_and_after_each_record(tmp_path, request, 
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread"])
-def test_a_record_that_cannot_be_written_ends_the_run_and_no_call_is_lost_or_repeated(tmp_path, runtime):
+def test_a_failed_write_ends_the_run_without_losing_or_repeating_calls(tmp_path, runtime):
     for number in range(1, APPENDS + 1):
         path = tmp_path / f"runs{number}"
         with SQLiteStore(":memory:") as store:
@@ -118,7 +118,7 @@ def test_a_record_that_cannot_be_written_ends_the_run_and_no_call_is_lost_or_rep
                 assert runs[id] <= 1 and result.error_type in ("outcome_unknown", "cancelled")
 
 
-def test_an_agent_that_no_one_kills_appends_as_often_as_the_tests_kill_it(tmp_path):
+def test_the_kill_tests_cover_every_append(tmp_path):
     with SQLiteStore(tmp_path / "sessions") as store:
         counting = program.Killer(store, "", 0)
         with program.make_agent(counting, tmp_path / "runs") as agent:

@@ -40,7 +40,7 @@ def test_every_message_survives_json_without_loss(message):
     assert message_from_dict(message.to_json()) == message
 
 
-def test_a_picture_in_a_result_survives_json():
+def test_an_image_in_a_result_survives_json():
     message = ToolResult(tool_call_id="1", name="chart", result=Result.ok(Image(PNG)))
     again = message_from_dict(message.to_json())
     assert isinstance(again, ToolResult)
@@ -52,19 +52,19 @@ def test_half_a_surrogate_pair_survives_json():
     assert message_from_dict(message.to_json()) == message
 
 
-def test_every_message_has_an_id_of_its_own():
+def test_message_ids_are_unique():
     assert User(content="a").id != User(content="a").id
 
 
 @pytest.mark.parametrize(
     "value", [{}, {"role": "robot"}, {"role": "user", "contents": "x"}, {"role": "tool", "name": "x"}]
 )
-def test_what_is_not_a_message_is_refused_by_name(value):
+def test_the_error_for_an_invalid_message_names_the_field(value):
     with pytest.raises(ValueError, match=r"role|contents|tool_call_id"):
         message_from_dict(value)
 
 
-def test_usage_adds_up():
+def test_usage_can_be_added():
     total = Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=2, cache_read_tokens=2)
     assert total == Usage(input_tokens=5, output_tokens=1, cache_read_tokens=2)
     assert total.total_tokens == 6

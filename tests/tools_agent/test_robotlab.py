@@ -55,12 +55,12 @@ def test_a_tool_call_message_has_the_dict_and_the_json_of_the_seed():
     assert message.to_json() == json.dumps(shape)  # the keys are in this order
 
 
-def test_the_stop_reason_may_be_given():
+def test_the_stop_reason_can_be_set():
     assert ToolCallMessage(role="assistant", tools=[], stop_reason=None).is_tool_stop
     assert ToolCallMessage(role="assistant", tools=[], stop_reason="stop").is_stopped
 
 
-def test_tools_may_be_dicts_with_input_or_arguments():
+def test_tools_can_be_dicts_with_input_or_arguments():
     given = {"id": "call_abc123", "name": "get_weather"}
     for key in ("input", "arguments"):
         assert ToolCallMessage(role="assistant", tools=[{**given, key: {"city": "New York"}}]).tools == (WEATHER,)
@@ -93,7 +93,7 @@ def test_each_message_survives_json_without_loss(message):
     assert again.to_dict() == message.to_dict()
 
 
-def test_a_view_of_a_reply_leads_back_to_it_with_its_text():
+def test_a_reply_survives_conversion_to_robotlab_messages():
     reply = Assistant(
         content="Let me look.", tool_calls=(ToolCall("call_1", "look", '{"at": 1}'), ToolCall("2", "x", "{"))
     )
@@ -105,7 +105,7 @@ def test_a_view_of_a_reply_leads_back_to_it_with_its_text():
 
 
 @pytest.mark.parametrize("result", [Result.ok({"sky": "clear"}), Result.error("no such city")])
-def test_a_view_of_a_result_leads_back_to_it(result):
+def test_a_result_survives_conversion_to_robotlab_messages(result):
     message = ToolResult(tool_call_id="call_1", name="get_weather", result=result)
     view = ToolResultMessage.from_message(message, ToolCall("call_1", "get_weather", {"city": "Oslo"}))
     assert (view.tool.input, view.data, view.error) == ({"city": "Oslo"}, result.output, result.error)

@@ -1,4 +1,4 @@
-"""Sessions: reading, changing and approving, and what a store keeps of them."""
+"""Sessions: reading, changing and approving."""
 
 import asyncio
 import sys

@@ -43,7 +43,7 @@ def texts(store, session="s"):
 # ------------------------------------------------------------------------------------------------ logs
 
 
-def test_records_come_back_in_order_with_number_run_and_time(store):
+def test_records_are_read_in_order_with_number_run_and_time(store):
     store.create("s")
     assert store.append("s", [note("a"), note("b")], after=0) == 2
     assert store.append("s", [Record("end", {}, at=7.0)], after=2) == 3
@@ -54,7 +54,7 @@ def test_records_come_back_in_order_with_number_run_and_time(store):
     assert store.read("s", after=2) == [last]
 
 
-def test_any_json_survives_text_that_databases_refuse_included(store):
+def test_a_record_stores_any_json_even_text_that_databases_reject(store):
     data = {"\0\ud800": ["\x7f\u2028é🙂", 2**70, 1e-320, None, {"": []}], "long": "x" * 1_000_000}
     store.create("s", {"title": "\0\ud800"})
     store.append("s", [Record("note", data)], after=0)
@@ -62,7 +62,7 @@ def test_any_json_survives_text_that_databases_refuse_included(store):
     assert store.sessions()[0].metadata == {"title": "\0\ud800"}
 
 
-def test_an_append_after_another_one_is_refused_whole(store):
+def test_a_conflicting_append_writes_nothing(store):
     store.create("s")
     store.append("s", [note("a")], after=0)
     for after in (0, 2):
@@ -71,14 +71,14 @@ def test_an_append_after_another_one_is_refused_whole(store):
     assert texts(store) == ["a"]
 
 
-def test_a_batch_with_what_is_not_json_is_refused_whole(store):
+def test_an_append_with_a_value_that_is_not_json_writes_nothing(store):
     store.create("s")
     with pytest.raises(TypeError):
         store.append("s", [note("a"), note(object())], after=0)
     assert texts(store) == []
 
 
-def test_unknown_and_existing_sessions_are_refused_by_name(store):
+def test_errors_name_unknown_and_existing_sessions(store):
     for call in (
         lambda: store.read("x"),
         lambda: store.append("x", [note()], after=0),
@@ -94,7 +94,7 @@ def test_unknown_and_existing_sessions_are_refused_by_name(store):
             call()
 
 
-def test_a_fork_copies_the_records_up_to_a_number_and_goes_its_own_way(store):
+def test_a_fork_copies_records_up_to_a_number_and_is_independent(store):
     store.create("s", {"title": "one"})
     store.append("s", [note("a"), note("b")], after=0)
     store.fork("s", "all")
@@ -104,14 +104,14 @@ def test_a_fork_copies_the_records_up_to_a_number_and_goes_its_own_way(store):
     assert store.sessions()[-1].metadata == {"title": "one"}
 
 
-def test_sessions_are_listed_the_latest_first_and_deleted_with_their_records(store):
+def test_sessions_are_listed_latest_first_and_deleted_with_their_records(store):
     store.create("old")
     store.create("new")
     store.append("old", [note("a"), note("b")], after=0)
-    assert [(each.id, each.length) for each in store.sessions()] == [("old", 2), ("new", 0)]
-    assert all(each.created_at <= each.updated_at for each in store.sessions())
+    assert [(info.id, info.length) for info in store.sessions()] == [("old", 2), ("new", 0)]
+    assert all(info.created_at <= info.updated_at for info in store.sessions())
     store.delete("old")
-    assert [each.id for each in store.sessions()] == ["new"]
+    assert [info.id for info in store.sessions()] == ["new"]
     store.create("old")
     assert store.read("old") == []
 
@@ -142,7 +142,7 @@ def test_a_session_created_again_under_its_name_is_another_one(store):
 # ------------------------------------------------------------------------------------------------ leases
 
 
-def test_one_run_has_the_session_until_it_releases_it(store):
+def test_only_the_run_with_the_lease_can_write(store):
     store.create("s")
     store.acquire("s", "r1")
     store.acquire("s", "r1")
@@ -153,7 +153,7 @@ def test_one_run_has_the_session_until_it_releases_it(store):
         lambda: store.append("s", [note("b")], after=1),
         lambda: store.delete("s"),
     ):
-        with pytest.raises(SessionConflictError, match="'s' is in use: another run is under way"):
+        with pytest.raises(SessionConflictError, match="'s' is in use by another run"):
             call()
     store.release("s", "r2")
     with pytest.raises(SessionConflictError):
@@ -163,7 +163,7 @@ def test_one_run_has_the_session_until_it_releases_it(store):
     assert texts(store) == ["a"]
 
 
-def test_a_lease_that_could_not_be_released_is_free_when_the_database_is_back(tmp_path):
+def test_a_run_that_could_not_release_its_lease_does_not_block_the_next(tmp_path):
     path = tmp_path / "s"
     with SQLiteStore(path) as store:
         store.create("s")
@@ -175,7 +175,7 @@ def test_a_lease_that_could_not_be_released_is_free_when_the_database_is_back(tm
         store.acquire("s", "r2")
 
 
-def test_a_lease_of_this_process_that_nobody_renews_expires(tmp_path):
+def test_an_unrenewed_lease_of_this_process_expires(tmp_path):
     path = tmp_path / "s"
     with SQLiteStore(path) as store, SQLiteStore(path) as other:
         store.create("s")
@@ -204,13 +204,13 @@ import sys
 from tools_agent import open_store
 store = open_store(sys.argv[1])
 store.acquire("s", "r1")
-print("has it", flush=True)
+print("acquired", flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.mark.parametrize("place", ["file", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
-def test_the_session_of_a_killed_process_is_free_at_once(place, store):
+def test_killing_a_process_frees_its_session_immediately(place, store):
     store.create("s")
     with subprocess.Popen([sys.executable, "-c", RUNNER, place], stdin=-1, stdout=-1) as process:
         process.stdout.readline()
@@ -255,14 +255,14 @@ with open_store(sys.argv[1]) as store:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["file", "postgresql"], indirect=True)
-def test_processes_that_open_a_new_store_at_once_all_write_to_it(place):
+def test_processes_can_create_one_store_concurrently(place):
     processes = [subprocess.Popen([sys.executable, "-c", WRITER, place, f"s{number}"]) for number in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
     with open_store(place) as store:
         assert [texts(store, f"s{number}") for number in range(4)] == [list(range(50))] * 4
 
 
-def test_of_threads_that_append_at_once_each_record_is_written_by_one(store):
+def test_concurrent_appends_lose_no_record(store):
     store.create("s")
     conflicts = []
 
@@ -302,7 +302,7 @@ print(done + 1)
 """
 
 
-def test_a_full_disk_is_an_error_that_leaves_the_log_whole(tmp_path):
+def test_a_full_disk_raises_store_error_and_keeps_the_log_complete(tmp_path):
     path = tmp_path / "sessions.sqlite3"
     done = subprocess.run([sys.executable, "-c", FULL, path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -313,7 +313,7 @@ def test_a_full_disk_is_an_error_that_leaves_the_log_whole(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone_is_an_error_until_it_is_back(postgresql):
+def test_a_stopped_server_raises_store_error_until_it_restarts(postgresql):
     with open_store(postgresql.new_database()) as store:
         store.create("s")
         store.append("s", [note("a")], after=0)
@@ -328,14 +328,14 @@ def test_a_server_that_is_gone_is_an_error_until_it_is_back(postgresql):
         assert texts(store) == ["a", "c"]
 
 
-def test_a_file_that_is_not_a_store_is_refused_by_path(tmp_path):
+def test_opening_a_file_that_is_no_database_raises_store_error(tmp_path):
     (tmp_path / "text").write_text("This is not a database, but a text. " * 100)
     for path in (tmp_path / "text", tmp_path, tmp_path / "text" / "below"):
         with pytest.raises(StoreError, match=str(path)):
             open_store(path)
 
 
-def test_a_file_of_a_newer_version_is_refused_and_not_changed(tmp_path):
+def test_a_database_of_a_newer_version_is_rejected_unchanged(tmp_path):
     path = tmp_path / "s"
     open_store(path).close()
     change(path, "UPDATE ask_schema SET version = 99")
@@ -352,7 +352,7 @@ def test_a_file_of_a_newer_version_is_refused_and_not_changed(tmp_path):
         "kind = 'tool_finished'", "kind = 'remove'", "kind = 'rollback'",
     ],
 )  # fmt: skip
-def test_a_damaged_record_is_an_error_that_names_it_and_the_way_out(tmp_path, damage):
+def test_the_error_for_a_damaged_record_names_it_and_the_remedy(tmp_path, damage):
     with SQLiteStore(tmp_path / "s") as store:
         session = Session([User(content="one")], id="chat", store=store)
         Agent(session, model=ScriptedProvider("Hello")).generate("two")
@@ -363,7 +363,7 @@ def test_a_damaged_record_is_an_error_that_names_it_and_the_way_out(tmp_path, da
         assert [message.content for message in Session.open(store, "new")] == ["one"]
 
 
-def test_damaged_metadata_are_an_error_that_names_the_session(tmp_path):
+def test_the_error_for_damaged_metadata_names_the_session(tmp_path):
     with SQLiteStore(tmp_path / "s") as store:
         store.create("chat")
         change(tmp_path / "s", "UPDATE ask_sessions SET metadata = 'x'")
@@ -371,7 +371,7 @@ def test_damaged_metadata_are_an_error_that_names_the_session(tmp_path):
             store.sessions()
 
 
-def test_a_closed_store_is_an_error(tmp_path):
+def test_using_a_closed_store_raises_store_error(tmp_path):
     store = open_store(tmp_path / "s")
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -391,7 +391,7 @@ def test_no_other_user_can_read_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o660])
-def test_a_file_that_other_users_can_write_is_refused(tmp_path, mode):
+def test_a_database_that_other_users_can_write_is_rejected(tmp_path, mode):
     path = tmp_path / "s"
     open_store(path).close()
     path.chmod(mode)
@@ -401,7 +401,7 @@ def test_a_file_that_other_users_can_write_is_refused(tmp_path, mode):
     open_store(path).close()
 
 
-def test_the_usual_place_is_in_the_data_folder_or_what_the_environment_names(tmp_path, monkeypatch):
+def test_the_default_store_is_in_the_data_folder_or_ask_tools_sessions(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("ASK_TOOLS_SESSIONS", raising=False)
     open_store().close()
@@ -411,6 +411,6 @@ def test_the_usual_place_is_in_the_data_folder_or_what_the_environment_names(tmp
     assert (tmp_path / "other").exists()
 
 
-def test_another_kind_of_url_is_refused_with_those_that_work():
+def test_the_error_for_an_unsupported_url_lists_the_supported_ones():
     with pytest.raises(ValueError, match=r"mysql:// is not a store: give a path, sqlite:///PATH or postgresql://"):
         open_store("mysql://host/db")

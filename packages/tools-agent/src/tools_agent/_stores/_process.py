@@ -1,4 +1,4 @@
-"""Recognise a process: by its machine, its id, and the time it started."""
+"""Identify a process by its machine, its id and its start time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tools_core.linux import process_fields
 
 
 def this_process() -> str:
-    """Return a name for the running process that no other one has; "" where the system does not tell."""
+    """Return a unique name for the running process, or "" if the system provides none."""
     return _name(os.getpid())
 
 
 def has_ended(process: str) -> bool:
-    """Return whether the process with this name is known to have ended; False for one of another machine."""
+    """Return whether a process has ended; False for a process of another machine."""
     machine, _, rest = process.partition(" ")
     pid, _, _ = rest.partition(" ")
     return machine == _machine() != "" and _name(int(pid)) != process
@@ -29,7 +29,7 @@ def _name(pid: int) -> str:
 
 
 def _machine() -> str:
-    """Return what this machine, since it was started, and this container number their processes in."""
+    """Return the namespace of process ids: the boot of the machine, and the container."""
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"

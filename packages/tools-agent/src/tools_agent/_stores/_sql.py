@@ -45,15 +45,15 @@ _ALL = 2**31 - 1  # the highest sequence number
 
 
 class Execute(Protocol):
-    """Executes a statement in a transaction, once for each row of parameters, and returns what it finds."""
+    """Executes a statement in a transaction, once for each row of parameters, and returns the rows of its result."""
 
     def __call__(self, statement: str, *rows: Mapping[str, Any]) -> Sequence[Any]: ...
 
 
 class SQLStore:
-    """A `Store` in a database. Subclasses know how to connect, and how to do a transaction."""
+    """A `Store` in a database. Subclasses connect and run transactions."""
 
-    _lock_row = ""  # makes a SELECT lock its row, where the transaction alone does not exclude other writers
+    _lock_row = ""  # lets SELECT lock its row, if a transaction alone does not exclude other writers
 
     def __init__(self, lease: float) -> None:
         self._lease = lease
@@ -64,20 +64,20 @@ class SQLStore:
         self._closed = Event()
 
     def _transaction(self, *, writes: bool) -> AbstractContextManager[Execute]:
-        """Commit at the end, or undo all after an exception; the database's errors become StoreErrors."""
+        """Commit at the end, or roll back after an exception. Database errors become StoreErrors."""
         raise NotImplementedError
 
     def _prepare(self) -> None:
-        """Create the tables, or check that this version of tools-agent knows those that are there."""
+        """Create the tables, or check their version."""
         with self._transaction(writes=True) as execute:
             for statement in _SCHEMA:
                 execute(statement)
-            found = execute("SELECT version FROM ask_schema")
-            if not found:
+            versions = execute("SELECT version FROM ask_schema")
+            if not versions:
                 execute("INSERT INTO ask_schema (version) VALUES (:version)", {"version": VERSION})
-            elif found[0][0] != VERSION:
+            elif versions[0][0] != VERSION:
                 raise StoreError(
-                    f"{self}: written by a newer version of tools-agent (schema {found[0][0]}): upgrade it"
+                    f"{self}: written by a newer version of tools-agent (schema {versions[0][0]}): upgrade it"
                 )
 
     def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
@@ -134,7 +134,7 @@ class SQLStore:
         return key
 
     def _renew(self) -> None:
-        """Renew the leases until there are none: a single tool call may take longer than a lease."""
+        """Renew leases until all are released; a single tool call may take longer than a lease."""
         while not self._closed.wait(self._lease / 3):
             with self._leases_lock:
                 if not self._leases:
@@ -194,7 +194,7 @@ class SQLStore:
             execute("DELETE FROM ask_sessions WHERE id = :id", {"id": session})
 
     def close(self) -> None:
-        """Close the connections; the runs that are under way can record nothing more."""
+        """Close the connections; active runs can record nothing more."""
         self._closed.set()
 
     def __enter__(self) -> Self:
@@ -214,7 +214,7 @@ class SQLStore:
         key, holder, process, until, last = rows[0]
         is_free = holder in (None, owner) or (session, holder) in self._unreleased
         if not is_free and until > time.time() and not has_ended(process):
-            raise SessionConflictError(f"session {session!r} is in use: another run is under way; wait for its end")
+            raise SessionConflictError(f"session {session!r} is in use by another run; wait until it ends")
         return key, int(last)
 
 

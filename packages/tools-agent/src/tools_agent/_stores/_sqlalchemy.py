@@ -22,7 +22,7 @@ _text = lru_cache(sqlalchemy.text)
 class SQLAlchemyStore(SQLStore):
     """Keeps sessions in a PostgreSQL database: `SQLAlchemyStore("postgresql://user:password@host/database")`.
 
-    The tables `ask_schema`, `ask_sessions` and `ask_records` are created when they are missing.
+    The tables `ask_schema`, `ask_sessions` and `ask_records` are created if they are missing.
     """
 
     _lock_row = " FOR UPDATE"
@@ -37,7 +37,7 @@ class SQLAlchemyStore(SQLStore):
         if parsed.drivername in ("postgresql", "postgres"):
             parsed = parsed.set(drivername="postgresql+psycopg")
         self._name = parsed.render_as_string(hide_password=True)
-        # A connection that the server has closed meanwhile is replaced before it is used.
+        # pool_pre_ping replaces connections that the server has closed.
         self._engine = sqlalchemy.create_engine(parsed, pool_pre_ping=True)
         try:
             self._prepare()
@@ -52,7 +52,7 @@ class SQLAlchemyStore(SQLStore):
         return self._name
 
     def _prepare(self) -> None:
-        with self._transaction(writes=True) as execute:  # two processes may come first at once
+        with self._transaction(writes=True) as execute:  # two processes may create the tables at the same time
             execute("SELECT pg_advisory_xact_lock(hashtext('ask_schema'))")
             super()._prepare()
 
@@ -62,8 +62,8 @@ class SQLAlchemyStore(SQLStore):
             with self._engine.begin() as connection:
 
                 def execute(statement: str, *rows: Mapping[str, Any]) -> Sequence[Any]:
-                    given: Any = rows if len(rows) > 1 else next(iter(rows), None)
-                    result = connection.execute(_text(statement), given)
+                    parameters: Any = rows if len(rows) > 1 else next(iter(rows), None)
+                    result = connection.execute(_text(statement), parameters)
                     return result.all() if result.returns_rows else []
 
                 yield execute
@@ -73,6 +73,6 @@ class SQLAlchemyStore(SQLStore):
             raise StoreError(f"{self._name}: {getattr(error, 'orig', None) or error}") from error
 
     def close(self) -> None:
-        """Close the connections; the runs that are under way can record nothing more."""
+        """Close the connections; active runs can record nothing more."""
         super().close()
         self._engine.dispose()

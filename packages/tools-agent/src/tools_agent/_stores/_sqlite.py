@@ -19,8 +19,8 @@ from tools_agent._stores._store import SessionConflictError, StoreError
 class SQLiteStore(SQLStore):
     """Keeps sessions in an SQLite file, which several processes may use at once.
 
-    A record is on the disk when `append` returns: it survives the end of the process and of the machine. The file is
-    created, with its folder, so that no other user can read it. `:memory:` keeps the sessions in memory.
+    A record is on disk when `append` returns, and survives a crash of the process or the machine. No other user can
+    read the file that is created. `:memory:` keeps the sessions in memory.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, lease: float = 60.0) -> None:
@@ -32,7 +32,7 @@ class SQLiteStore(SQLStore):
         """
         super().__init__(lease)
         self.path = os.fspath(path)
-        self._lock = RLock()  # one connection serves all threads: SQLite has one writer at a time anyway
+        self._lock = RLock()  # one connection for all threads, since SQLite has one writer at a time
         with self._errors():
             if self.path != ":memory:":
                 Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ class SQLiteStore(SQLStore):
                 if mode & (stat.S_IWGRP | stat.S_IWOTH):
                     raise StoreError(f"{self.path}: other users can write to it; fix: chmod go-w {self.path}")
             self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-        finalize(self, self._connection.close)  # a store that is not closed, or is open at the end of the program
+        finalize(self, self._connection.close)  # for a store that nobody closes
         try:
             with self._errors():
                 if self._connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
@@ -88,7 +88,7 @@ class SQLiteStore(SQLStore):
             raise StoreError(f"{self.path}: {error}") from error
 
     def close(self) -> None:
-        """Close the file; the runs that are under way can record nothing more."""
+        """Close the file; active runs can record nothing more."""
         super().close()
         with self._lock:
             self._connection.close()

@@ -1,4 +1,4 @@
-"""`Store`: where sessions are kept, each as a log of records that only grows."""
+"""`Store`: the interface of session stores, with an append-only log for each session."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Protocol, Self
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One thing that happened in a session.
+    """An event of a session.
 
     `kind` is one of:
 
-    - "message": a message was added; `data` has `message`, and `after`, the id of the message that it follows ("" for
-      none), where that is not the last one.
+    - "message": a message was added; `data` has `message`; if it is not the last one, also `after`: the id
+      of the message before it, or "".
     - "update", "remove": `data` has the new `message`; the `ids` of the messages.
     - "run_started", "run_finished": `data` has the outcome.
     - "tool_started": `data` has `call_id`, `name` and `attempt`, which counts from 1.
@@ -23,10 +23,10 @@ class Record:
     - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason`, `by` whom, and
       edited `arguments`.
     - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
-    - "rollback": `data` has `to`: the records after this sequence number do not count.
+    - "rollback": `data` has `to`: the records after this sequence number are undone.
 
-    `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. `at` is a Unix
-    time, which the store sets where it is 0, as it sets `seq`.
+    `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. The store sets `seq`, and
+    `at`, a Unix time, if it is 0.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session in the list of a store: the number of its records, Unix times, and the metadata it was created with."""
+    """An entry of `Store.sessions()`: the number of records, Unix times, and the metadata from creation."""
 
     id: str
     length: int
@@ -48,11 +48,11 @@ class SessionInfo:
 
 
 class SessionConflictError(Exception):
-    """Another runner works on this session, or has changed it since it was read."""
+    """Another run uses this session, or has changed it since it was read."""
 
 
 class StoreError(Exception):
-    """The database cannot be read or written; the session in memory holds nothing that the database does not."""
+    """The database cannot be read or written. The session in memory has no message that the database lacks."""
 
 
 def damaged(session: str, seq: int, error: Exception) -> StoreError:
@@ -67,9 +67,9 @@ def damaged(session: str, seq: int, error: Exception) -> StoreError:
 class Store(Protocol):
     """An append-only log for each session.
 
-    All methods may be called from any thread, and raise StoreError where the database fails. An `append` is written
-    whole or not at all, and is on the disk when it returns. A lease ends with the process that took it, as soon as the
-    store can know. The key of a session is unique among all stores: one that is deleted and created again has another.
+    All methods can be called from any thread, and raise StoreError if the database fails. An `append` writes all
+    records or none, and they are on disk when it returns. A lease ends with its process, as soon as the store can know.
+    The key of a session is unique among all stores: a session that is deleted and created again has another key.
     """
 
     def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
