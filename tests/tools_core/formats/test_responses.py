@@ -131,7 +131,8 @@ START = {"type": "content_block_start", "index": 0, "content_block": MESSAGE["co
 
 @pytest.mark.parametrize(
     ("format_", "response"),
-    [(item, value) for item in FORMATS.values() for value in (7, None, object(), [object()], "text", ["x"], [{"a": 1}])]
+    [(item, value) for item in FORMATS.values() for value in (7, None, object(), [object()], "text", ["x"])]
+    + [(item, [{"a": 1}]) for item in FORMATS.values() if item is not gemini]
     + [(openai, CHUNK), (openai, [CHUNK]), (openai, [CHAT]), (openai, [CHAT["choices"][0]["message"]])]
     + [(responses, EVENT), (responses, [EVENT]), (responses, [RESPONSE]), (anthropic, START), (anthropic, [START])]
     + [(anthropic, [MESSAGE]), (gemini, [CONTENT]), (mcp, {"method": "tools/list", "params": {}})],
@@ -172,6 +173,7 @@ def test_strict_calls_have_no_nulls_for_absent_members(format_):
         (gemini, {"candidates": [{"content": {"parts": None, "role": "model"}}]}),
         (gemini, {"candidates": [{"content": None, "finish_reason": "SAFETY"}]}),
         (gemini, {"candidates": None}),
+        (gemini, [{"part_of_a_later_version": {}}]),
     ],
 )
 def test_responses_without_calls_return_an_empty_list(format_, response):

@@ -11,11 +11,6 @@ from tools_core.formats._media import PDF, Part, base64_of, description_of, part
 from tools_core.formats._stream import AnswerError, Stream, data
 
 _SUPPORTED = frozenset(("image/jpeg", "image/png", "image/webp", PDF, "text/plain"))
-# The REST API has camel case, the SDK snake case.
-_PARTS = frozenset((
-    "text", "thought", "thoughtsignature", "inlinedata", "filedata", "functionresponse", "executablecode",
-    "codeexecutionresult", "toolcall", "toolresponse",
-))  # fmt: skip
 # Reasons to finish without the intended calls.
 _FAILED = ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL")
 
@@ -51,7 +46,7 @@ class Gemini(Format):
                 raise AnswerError("arguments in parts are not supported; omit stream_function_call_arguments")
             if isinstance(call.get("name"), str):
                 yield call.get("id"), call["name"], call.get("args")
-            elif _PARTS.isdisjoint(key.replace("_", "").lower() for key in part):
+            elif "candidates" in part or "parts" in part:  # parts of unknown kinds are ignored, as elsewhere
                 self._reject(part)
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
@@ -79,6 +74,7 @@ class Gemini(Format):
 
 
 def _get(value: Mapping[str, Any], key: str) -> Any:
+    """Return a value from the REST API, which has camel case, or the SDK, which has snake case."""
     snake = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
     return value.get(key) or value.get(snake)
 
