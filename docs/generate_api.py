@@ -29,7 +29,13 @@ Every option of the classes of tools-agent and tools-runtime. The classes of too
 """
 SECTIONS: dict[str, list[type]] = {
     "Agents": [tools_agent.Agent, tools_agent.Session, tools_agent.Response, tools_agent.Window, tools_agent.Guardrail],
-    "Models": [tools_agent.OpenAIProvider, tools_agent.Retry, tools_agent.TextMode, tools_agent.ScriptedProvider],
+    "Models": [
+        tools_agent.OpenAIProvider,
+        tools_agent.Retry,
+        tools_agent.TextMode,
+        tools_agent.ScriptedProvider,
+        tools_agent.TestModel,
+    ],
     "Runtime": [
         tools_runtime.Executor,
         tools_runtime.Policy,

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tools_agent._providers._openai_chat import OpenAIProvider
     from tools_agent._providers._openai_responses import OpenAIResponsesProvider
     from tools_agent._providers._retry import Retry
+    from tools_agent._providers._test_model import TestModel
     from tools_agent._providers._text_mode import TextMode
     from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
     from tools_agent._stores._open import open_store
@@ -76,6 +77,7 @@ __all__ = [
     "StoreError",
     "Stream",
     "System",
+    "TestModel",
     "TextDelta",
     "TextDone",
     "TextMode",
@@ -107,6 +109,7 @@ _HOMES = {  # imported when they are first used: a program needs one store and o
     "_providers._openai_chat": ("OpenAIProvider",),
     "_providers._openai_responses": ("OpenAIResponsesProvider",),
     "_providers._retry": ("Retry",),
+    "_providers._test_model": ("TestModel",),
     "_providers._text_mode": ("TextMode",),
     "_robotlab": (
         "ToolCallMessage",
