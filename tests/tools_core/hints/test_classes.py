@@ -119,7 +119,7 @@ def test_an_exception_of_post_init_is_a_problem_of_its_object(read):
     ]
 
 
-def test_a_named_tuple_is_an_object_for_the_model_and_a_tuple_for_the_tool(read):
+def test_models_see_a_named_tuple_as_an_object(read):
     argument = read(Point)
     assert argument.schema["required"] == ["x"]
     assert argument.schema["properties"]["note"] == {"type": "string", "default": ""}

@@ -79,7 +79,7 @@ def _add_limits(item: Any, schema: Schema, is_converted: bool) -> None:
         if not keywords:
             kind = types[0] if types else "any type"
             raise Unsupported(f"{name} is a limit of {', '.join(_KEYWORDS[name])}, not of {kind}", "remove it")
-        if is_converted and types[0] not in ("array", "object"):  # the limit is meant for the converted value
+        if is_converted and types[0] not in ("array", "object"):  # the limit applies to the converted value
             raise Unsupported(f"{name} cannot limit a type that JSON writes as {types[0]}", "check it in the function")
         if name == "pattern":
             keywords["pattern"] = getattr(value, "pattern", value)  # of a compiled one
