@@ -24,6 +24,7 @@ from tools_core import (
     Toolset,
     tool,
 )
+from tools_core.threads import in_thread
 
 
 def test_a_tool_of_a_tool_keeps_its_schema_and_description():
@@ -82,37 +83,18 @@ def test_two_tools_of_one_name_in_a_toolset_are_refused():
 
 
 def test_resources_of_an_asynchronous_setup_serve_every_synchronous_call():
-    class Counter(Toolset):
-        opened = 0
-
+    class Client(Toolset):
         async def setup(self) -> None:
-            self.opened += 1
-            self.queue: asyncio.Queue[int] = asyncio.Queue()
-            self.task = asyncio.create_task(self._fill())
+            self.loop = asyncio.get_running_loop()
 
-        async def teardown(self) -> None:
-            self.task.cancel()
+        async def shares_loop(self) -> bool:
+            """Return whether the loop of `setup` runs."""
+            return self.loop is asyncio.get_running_loop()
 
-        async def _fill(self) -> None:
-            for n in range(100):
-                await asyncio.sleep(0)
-                await self.queue.put(n)
-
-        async def get(self) -> int:
-            """Get a number."""
-            return await asyncio.wait_for(self.queue.get(), 30)
-
-    counter = Counter()
-    get = counter.tool("get")
-    results: list[Any] = [get.call().output, get.call().output]
-    threads = [threading.Thread(target=lambda: results.append(get.call().output)) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    counter.close()
-    assert counter.opened == 1
-    assert sorted(results) == list(range(7))
+    with Client() as client:
+        subject = client.tool("shares_loop")
+        assert subject.call().output
+        assert in_thread(lambda: subject.call().output).result(30)
 
 
 class Careless(ToolError):

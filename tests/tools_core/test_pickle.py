@@ -148,4 +148,4 @@ def test_exceptions_keep_their_data_when_copied(copy_tool):
     with pytest.raises(UnknownToolError) as missing:
         Registry()["nope"]
     unknown = copy_tool(missing.value)
-    assert (str(unknown), unknown.name, unknown.near) == (str(missing.value), "nope", ())
+    assert (str(unknown), unknown.name, unknown.similar) == (str(missing.value), "nope", ())

@@ -142,7 +142,7 @@ def test_a_name_of_two_distributions_is_an_error_that_lists_both(site, discovere
         registry["get"]
     choice = "use `tools-climate:get` or `tools-weather:get`"
     assert str(unknown.value) == f"`get` is the name of more than one tool; {choice}"
-    assert unknown.value.near == ("tools-climate:get", "tools-weather:get")
+    assert unknown.value.similar == ("tools-climate:get", "tools-weather:get")
     assert ("get" in registry, registry.get("get")) == (False, None)
     assert list(registry) == ["tools-climate:get", "tools-weather:get"]
     assert {name: tool.call().output for name, tool in registry.items()} == {

@@ -114,7 +114,7 @@ def test_an_unknown_name_names_the_nearest_ones():
     registry.register(add)
     with pytest.raises(UnknownToolError, match=r'no tool "Wether"; did you mean weather\?') as unknown:
         registry["Wether"]
-    assert unknown.value.near == ("weather",)
+    assert unknown.value.similar == ("weather",)
     assert isinstance(unknown.value, KeyError)
     with pytest.raises(UnknownToolError, match="there are weather, add"):
         registry["quite different"]

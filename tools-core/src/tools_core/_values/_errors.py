@@ -70,15 +70,15 @@ class SchemaError(DefinitionError):
 
 
 class UnknownToolError(KeyError):
-    """No tool has this name; `near` are the names that come closest."""
+    """No tool has this name; `similar` are the names that come closest."""
 
-    def __init__(self, name: str, message: str, near: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, message: str, similar: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.name = name
-        self.near = tuple(near)
+        self.similar = tuple(similar)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self.args[0], self.near), self.__dict__
+        return type(self), (self.name, self.args[0], self.similar), self.__dict__
 
     def __str__(self) -> str:  # a KeyError shows the repr of its argument
         return str(self.args[0])
