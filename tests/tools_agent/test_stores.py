@@ -16,6 +16,7 @@ from tools_agent import (
     User,
     open_store,
 )
+from tools_core import ToolCall, tool
 
 
 @pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -310,6 +311,20 @@ def test_a_full_disk_raises_store_error_and_keeps_the_log_complete(tmp_path):
     assert str(path) in message
     with open_store(path) as store:
         assert len(store.read("s")) == int(count)
+
+
+def test_a_failing_store_is_logged_in_one_line_beside_the_exception(tmp_path, caplog):
+    @tool
+    def break_store() -> str:
+        """Break the store."""
+        store.close()
+        return "x"
+
+    store = SQLiteStore(tmp_path / "s")
+    agent = Agent("chat", store=store, model=ScriptedProvider(ToolCall("c", "break_store", {})), tools=[break_store])
+    with pytest.raises(StoreError):
+        agent.generate("Go")
+    assert [record.exc_info for record in caplog.records] == [None] * len(caplog.records) != []
 
 
 @pytest.mark.slow

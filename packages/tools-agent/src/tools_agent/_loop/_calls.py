@@ -115,8 +115,8 @@ class Calls:
             lost = sorted(self._started - self._received)
             cancelled = Result.error("The call was cancelled while it ran.", type="cancelled")
             yield self._run.write(session.log.close_calls, lost, cancelled)
-        except Exception:  # noqa: BLE001  (the store may have failed)
-            _log.warning("cancelled calls of session %s could not be recorded", session.id, exc_info=True)
+        except Exception as error:  # noqa: BLE001  (the store may have failed)
+            _log.warning("cancelled calls of session %s could not be recorded: %s", session.id, error)
 
     # ------------------------------------------------------------------------------------------------ resuming
 

@@ -379,8 +379,8 @@ class Run:
         reason = type(error).__name__ if is_interrupt else f"{type(error).__name__}: {error}"
         try:
             yield self._finish_run(outcome, reason)
-        except Exception:  # noqa: BLE001  (the store may have failed)
-            _log.warning("the end of run %s could not be recorded", self.id, exc_info=True)
+        except Exception as unrecorded:  # noqa: BLE001  (the store may have failed)
+            _log.warning("the end of run %s could not be recorded: %s", self.id, unrecorded)
 
     def _finish_run(self, outcome: str, reason: Any) -> Do:
         data = {"steps": self._steps, "usage": self.usage.model_dump()}

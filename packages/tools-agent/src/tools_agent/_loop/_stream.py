@@ -117,8 +117,8 @@ class _Loop(Iterator[Any]):
     def __del__(self) -> None:
         try:
             self._stream.close()
-        except Exception:  # noqa: BLE001  (no caller would receive it)
-            _log.warning("a run that was left could not be ended", exc_info=True)
+        except Exception as error:  # noqa: BLE001  (no caller would receive it)
+            _log.warning("a run that was left could not be ended: %s", error)
 
 
 class _AsyncLoop(AsyncIterator[Any]):
