@@ -148,7 +148,9 @@ def test_a_sub_agent_inherits_the_policy_of_its_caller():
         """Remove everything."""
         return "removed"
 
-    policy = Policy([{"decision": "deny", "tool": "remove"}], files=[], project=False)
+    policy = Policy(
+        [{"decision": "deny", "tool": "remove"}, {"decision": "allow", "tool": "worker"}], files=[], project=False
+    )
     worker = Agent(
         model=ScriptedProvider(call("1", "remove"), lambda request: request.messages[-1].content),
         tools=[remove], name="worker",

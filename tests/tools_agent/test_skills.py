@@ -34,3 +34,12 @@ def test_a_folder_without_a_complete_skill_is_refused(folder):
         Skills([folder])
     with pytest.raises(ValueError, match="no skill here"):
         Skills([folder / "nowhere"])
+
+
+def test_the_front_matter_is_yaml(folder):
+    head = '---\nname: tidy  # the reader\ndescription: "Tidies: folders"\nmetadata:\n  version: 1\n---\n'
+    (folder / "tidy" / "SKILL.md").write_text(f"{head}Sort by date.\n")
+    assert Skills([folder])["tidy"].description == "Tidies: folders"
+    (folder / "tidy" / "SKILL.md").write_text("---\nname: [\n---\n")
+    with pytest.raises(ValueError, match="not YAML"):
+        Skills([folder])

@@ -9,11 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml  # type: ignore[import-untyped]
+
 from tools_agent._messages import System
 from tools_core import Tool, ToolError, tool
 
 _FRONT = re.compile(r"---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|$)(.*)", re.DOTALL)
-_FIELD = re.compile(r"(\w[\w-]*):[ \t]*(.*)")
 
 
 class Skill(NamedTuple):
@@ -32,9 +33,9 @@ class Skill(NamedTuple):
 class Skills(Mapping[str, Skill]):
     """The skills in some folders, by name.
 
-    Each folder is a skill, or contains folders that are. `SKILL.md` begins with `name: ...` and `description: ...`
+    Each folder is a skill, or contains folders that are. `SKILL.md` begins with YAML that has `name` and `description`,
     between two lines `---`. The model sees names and descriptions, and calls `load_skill` for the rest. Raises
-    ValueError for a folder without skills, a file without name or description, and two skills of one name.
+    ValueError for a folder without skills, a file without name or description, and two skills with the same name.
     """
 
     def __init__(self, folders: Sequence[str | os.PathLike[str]]) -> None:
@@ -105,16 +106,13 @@ def _skill(file: Path) -> Skill:
 def _read(file: Path) -> tuple[dict[str, str], str]:
     """Return the fields of a file's front matter, and the text below it."""
     text = file.read_text(encoding="utf-8")
-    found = _FRONT.match(text)
-    if found is None:
+    match = _FRONT.match(text)
+    if match is None:
         return {}, text
-    fields: dict[str, str] = {}
-    last = ""
-    for line in found[1].splitlines():
-        field = _FIELD.match(line)
-        if field is not None:
-            last = field[1]
-            fields[last] = "" if field[2] in (">", "|", ">-", "|-") else field[2].strip("\"' ")
-        elif last and line[:1].isspace():  # the value goes on
-            fields[last] = f"{fields[last]} {line.strip()}".strip()
-    return fields, found[2]
+    try:
+        fields = yaml.safe_load(match[1])
+    except yaml.YAMLError as error:
+        raise ValueError(f"{file}: its front matter is not YAML: {error}") from error
+    if not isinstance(fields, dict):
+        raise ValueError(f"{file}: its front matter is not a mapping of names to values")  # noqa: TRY004
+    return {str(name): str(value).strip() for name, value in fields.items() if value is not None}, match[2]

@@ -50,6 +50,10 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
     parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that the policy asks about")
+    text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
+    parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
+    text = "do not warn a model that repeats a call, nor end the run if the call fails each time"
+    parser.add_argument("--no-loop-detection", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="print the response as JSON, at the end")
     add_store(parser)
     parser.set_defaults(run=run, intermixed=True)
@@ -75,7 +79,8 @@ def run(options: Namespace) -> int:
         agent = Agent(
             session, model=_provider(model), tools=tools, max_steps=options.max_steps, policy=policy,
             approve="all" if options.yes else ask_on_terminal, tool_timeout=120.0,
-            workspace=workspace,
+            workspace=workspace, output_budget=options.output_budget or None,
+            loop_detection=not options.no_loop_detection,
         )  # fmt: skip
         resume = f"ask-tools run --session {session.id}"
         try:

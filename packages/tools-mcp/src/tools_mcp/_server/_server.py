@@ -23,6 +23,7 @@ from tools_mcp._server._calls import Calls
 from tools_mcp._server._listing import Listing
 from tools_mcp._server._runs import Runs
 from tools_runtime import Executor, Policy
+from tools_runtime.plugins import LoopDetector, OutputBudget
 
 if TYPE_CHECKING:
     import os
@@ -52,6 +53,8 @@ class Server:
         instructions: Text for the model about the use of the tools.
         workspace: The folder that file tools are confined to; by default they decide.
         timeout: Seconds that a call may take where its tool sets no limit; None for no limit.
+        output_budget: The number of characters of one result that a client receives, or None.
+        loop_detection: Warn a model that repeats the same call with the same result.
 
     `lowlevel` is the server of the SDK, for what this class does not offer.
     """
@@ -69,6 +72,8 @@ class Server:
         instructions: str | None = None,
         workspace: str | os.PathLike[str] | None = None,
         timeout: float | None = 120.0,
+        output_budget: int | None = 30_000,
+        loop_detection: bool = True,
     ) -> None:
         if isinstance(only, str) or isinstance(allow, str):
             raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
@@ -79,8 +84,12 @@ class Server:
             tools = registry
         self._listing = Listing(tools, only, read_only=read_only)
         self._listen = ListenHandler(self._listing.changes)
+        hooks: list[Any] = [] if output_budget is None else [OutputBudget(output_budget, max_stored=1)]
+        if loop_detection:
+            hooks.append(LoopDetector())
         executor = Executor(
             self._listing.tools,
+            hooks=hooks,
             policy=Policy() if policy is None else policy,
             approve=approver(allow),
             default_timeout=timeout,
