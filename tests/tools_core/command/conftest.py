@@ -83,26 +83,8 @@ def evil() -> str:
 def leave() -> str:
     """End the whole program."""
     raise SystemExit(7)
-
-
-@tool
-def chatty() -> str:
-    """Print while it works."""
-    print("a debugging print")
-    return "the result"
 '''
-WEATHER_TOOLS = [
-    "forecast",
-    "rain",
-    "missing",
-    "goodbye",
-    "flood",
-    "radar",
-    "climb",
-    "evil",
-    "leave",
-    "chatty",
-]
+WEATHER_TOOLS = ["forecast", "rain", "missing", "goodbye", "flood", "radar", "climb", "evil", "leave"]
 
 
 class Site:
@@ -120,9 +102,8 @@ class Site:
         (self.folder / f"{module}.py").write_text(mark + textwrap.dedent(source), encoding="utf-8")
         info = self.folder / f"{module}-{version}.dist-info"
         info.mkdir()
-        summary = f"Summary: What {distribution} does"
-        head = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n{summary}\n"
-        (info / "METADATA").write_text(head, encoding="utf-8")
+        metadata = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
+        (info / "METADATA").write_text(metadata, encoding="utf-8")
         lines = "\n".join(f"{name} = {module}:{attribute}" for name, attribute in entries.items())
         (info / "entry_points.txt").write_text(f"[{group}]\n{lines}\n", encoding="utf-8")
 

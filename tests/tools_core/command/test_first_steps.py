@@ -12,7 +12,7 @@ def test_without_a_command_the_first_steps_are_printed(ask_tools, site):
     result = ask_tools()
     first, *rest = result.out.splitlines()
     version = tools_core.__version__
-    assert first == f"ask-tools {version} · 10 tools installed from 1 package · no telemetry, no account"
+    assert first == f"ask-tools {version} · 9 tools installed from 1 package · no telemetry, no account"
     steps = [line.split()[1] for line in rest if line.startswith("  ask-tools")]
     assert (result.code, steps) == (0, ["list", "call", "new", "doctor"])
 

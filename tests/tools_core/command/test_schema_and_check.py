@@ -54,7 +54,7 @@ def test_a_format_prints_the_definition_as_its_module_does(ask_tools, clean, nam
 def test_all_and_several_names_print_a_list(ask_tools, site, clean):
     site.install_weather()
     every = ask_tools("schema", "--all", "--for", "anthropic")
-    assert (every.code, len(every.json)) == (0, 11)
+    assert (every.code, len(every.json)) == (0, 10)
     assert [tool["name"] for tool in ask_tools("schema", "rain", "get", "rain").json] == ["rain", "get"]
     assert ask_tools("schema", "--all", ASK_TOOLS_ALLOW="get").json == [ask_tools("schema", "get").json]
 
