@@ -583,6 +583,25 @@ def test_a_closed_provider_has_no_connections_and_can_be_used_again(api):
     asyncio.run(use_twice())
 
 
+def test_a_closed_agent_closes_a_provider_that_it_created_from_a_name(connect, monkeypatch):
+    made = connect("openai", *[KEPT] * 3)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{made.server.url}/v1")
+    with Agent(model="openai:m") as agent:
+        agent.generate("Hi")
+    assert made.server.connections_closed.acquire(timeout=30)
+
+    async def use():
+        async with Agent(model="openai:m") as agent:
+            await agent.agenerate("Hi")
+        assert await asyncio.to_thread(made.server.connections_closed.acquire, timeout=30)
+
+    asyncio.run(use())
+    with Agent(model=made.provider) as agent:
+        agent.generate("Hi")
+    assert not made.server.connections_closed.acquire(blocking=False)
+
+
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
 def test_a_connection_serves_several_requests(connect, name):
     made = connect(name, *[KEPT] * 4)

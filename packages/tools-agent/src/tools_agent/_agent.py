@@ -276,15 +276,29 @@ class Agent(Generic[OutputT]):
     as_tool = _AsTool()
 
     def close(self) -> None:
-        """Close the runtimes that this agent created."""
+        """Close the runtimes that this agent created, and the connections of its provider if `model` is a name."""
         if "executor" in self._cache:
             self._cache["executor"].close()
+        if "provider" in self._cache and isinstance(resolve(self.model, self.context), str):
+            self._cache["provider"][0].close()
+
+    async def aclose(self) -> None:
+        """`close` for coroutines, which also closes the connections of this event loop."""
+        self.close()
+        if "provider" in self._cache and isinstance(resolve(self.model, self.context), str):
+            await self._cache["provider"][0].aclose()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     # ------------------------------------------------------------------------------------------------ classes
 

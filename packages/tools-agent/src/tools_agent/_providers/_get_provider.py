@@ -10,7 +10,7 @@ from tools_agent._providers._anthropic import AnthropicProvider
 from tools_agent._providers._gemini import GeminiProvider
 from tools_agent._providers._openai_chat import OpenAIProvider
 from tools_agent._providers._openai_responses import OpenAIResponsesProvider
-from tools_agent._providers._provider import Provider, ProviderError
+from tools_agent._providers._provider import ProviderError
 from tools_agent._providers._sdk_provider import SDKProvider
 
 
@@ -30,7 +30,7 @@ _PROVIDERS = {
 }
 
 
-def get_provider(model: str) -> tuple[Provider, str]:
+def get_provider(model: str) -> tuple[SDKProvider, str]:
     """Return the provider and the name of the model of `"anthropic:claude-sonnet-5-5"`.
 
     Providers are `openai` (Chat Completions, also of the compatible server at `OPENAI_BASE_URL`), `openai-responses`,
