@@ -1,4 +1,4 @@
-"""The executor: its doors, the order of results, and what it does without configuration."""
+"""The executor: its methods, the order of results, and its defaults."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_tools_may_be_a_function_of_the_context(make):
     assert executor.call_tool("add", {"a": 1}, Context()).error_type == "unknown_tool"
 
 
-def test_the_runtime_is_a_name_a_class_an_instance_a_function_or_a_mapping(make):
+def test_the_runtime_option_accepts_several_forms(make):
     threads = ThreadRuntime(2)
     assert isinstance(make([add], runtime="async").runtime_of("add"), AsyncRuntime)
     assert make([add], runtime=threads).runtime_of("add") is threads
@@ -216,12 +216,12 @@ def test_the_runtime_is_a_name_a_class_an_instance_a_function_or_a_mapping(make)
         ({"approve": 1}, TypeError, "approve is a function"),
     ],
 )
-def test_a_wrong_option_is_refused_where_it_is_given(options, error, text, make):
+def test_an_invalid_option_is_refused(options, error, text, make):
     with pytest.raises(error, match=text):
         make([add], **options)
 
 
-def test_what_is_not_a_call_is_refused(make):
+def test_arguments_of_the_wrong_type_are_refused(make):
     with pytest.raises(TypeError, match=r"ToolCall\.from_dict"):
         make([add]).execute([{"name": "add"}])
     with pytest.raises(TypeError, match="state"):
@@ -276,7 +276,7 @@ def test_dispatch_may_take_tools_and_context_by_keyword(run, make):
     assert run(make([add], runtime=Logged), [ToolCall("1", "add", {"a": 1})])[0][1].output == 2
 
 
-def test_what_dispatch_raises_or_returns_wrongly_is_an_error_result(run, make):
+def test_a_failing_dispatch_is_an_error_result(run, make):
     class Broken(Runtime):
         def dispatch_tool_call(self, call, tools, context):
             if call.name == "add":

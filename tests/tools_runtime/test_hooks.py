@@ -1,4 +1,4 @@
-"""Hooks: in which order they run, what they may do, and what an exception in one means."""
+"""Hooks: their order, their answers, and their exceptions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def nothing_made():
 
 @pytest.fixture(params=["inline", "thread", "async"])
 def one(run, request):
-    """`one(*hooks)`: make a call with these hooks, and return its result."""
+    """`one(*hooks)`: run a call with these hooks, and return its result."""
 
     def make(*hooks, **options):
         executor = Executor([echo, shout], runtime=request.param, hooks=hooks, plugins=False, **options)
@@ -110,7 +110,7 @@ def test_a_hook_may_answer_replace_and_repeat_a_call(one):
     assert made == ["x"] * 3
 
 
-def test_a_hook_may_make_another_call_and_those_inside_see_that_one(one):
+def test_inner_hooks_see_the_call_that_a_hook_substitutes(one):
     seen = []
 
     def other(call):
@@ -176,7 +176,7 @@ def test_a_coroutine_that_a_plain_function_returns_is_closed(one):
     assert inspect.getcoroutinestate(coroutines[0]) == inspect.CORO_CLOSED
 
 
-def test_whatever_a_hook_lets_out_its_call_has_a_result(one, recorder):
+def test_a_cancelled_hook_never_loses_the_result(one, recorder):
     def cancelled(call):
         raise asyncio.CancelledError
 
@@ -195,7 +195,7 @@ def test_tool_error_and_halt_are_answers(one):
     assert one(after(halt)).halted
 
 
-def test_a_listener_that_fails_keeps_nothing_from_the_others(one, recorder, caplog):
+def test_a_failing_listener_does_not_affect_others(one, recorder, caplog):
     class Broken:
         @hookimpl
         def on_event(self, event):

@@ -1,4 +1,4 @@
-"""Installed plugins: each is loaded by itself, and one that fails affects no other."""
+"""Installed plugins: a plugin that fails affects no other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WORKING = """
 
 @pytest.fixture
 def site(tmp_path):
-    """`site({distribution: source}, **environment)`: what an executor finds where these are installed."""
+    """`site({distribution: source}, **environment)`: the plugins of an executor with these distributions."""
 
     def run(plugins, **environment):
         for distribution, source in plugins.items():

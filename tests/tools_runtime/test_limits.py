@@ -100,7 +100,7 @@ def test_calls_of_a_cancelled_context_do_not_begin(runtime, gate, run, make, rec
         ("inline", {}, None, 0.5, "the caller"),
     ],
 )
-def test_a_limit_is_named_together_with_who_set_it(runtime, options, default, timeout, set_by, gate, run, make):
+def test_a_timeout_names_the_limit_and_its_origin(runtime, options, default, timeout, set_by, gate, run, make):
     executor = make([gate.coroutine(**options)], runtime=patient(runtime), default_timeout=default)
     result = run(executor, CALL, Context(timeout=timeout))[0][1]
     assert result.error_type == "timeout_error"
@@ -244,7 +244,7 @@ class Witness:
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
 @pytest.mark.parametrize("leaves_by", ["cancelled task", "context"])
-def test_hooks_see_that_the_caller_is_gone(runtime, leaves_by, gate, make, recorder):
+def test_hooks_see_that_the_caller_has_left(runtime, leaves_by, gate, make, recorder):
     witness, context = Witness(), Context()
     executor = make([gate.coroutine()], runtime=runtime, hooks=[recorder, witness])
 
@@ -262,7 +262,7 @@ def test_hooks_see_that_the_caller_is_gone(runtime, leaves_by, gate, make, recor
     assert recorder.kinds == ["start", "end"]
 
 
-def test_stopping_an_iteration_cancels_what_runs_and_ends_each_call_once(gate, make, recorder):
+def test_stopping_an_iteration_cancels_running_calls(gate, make, recorder):
     @tool
     def quick() -> str:
         """Answer."""
@@ -327,7 +327,7 @@ def test_a_keyboard_interrupt_ends_its_call_for_the_hooks_and_reaches_the_caller
     assert recorder.kinds == ["start", "end"]
 
 
-def test_nothing_is_busy_after_calls_that_ended_before_their_limit_was_noted(make):
+def test_finished_calls_use_no_processor_time(make):
     @tool
     def quick() -> int:
         """Return at once."""

@@ -1,4 +1,4 @@
-"""Safe by default: users are kept apart, dangerous calls need approval, and what was judged is what is made."""
+"""Safe by default: users are separate, dangerous calls need approval, and the policy sees the call that runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def policy(*rules, **options):
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
-def test_an_interrupted_call_leaves_nothing_to_an_equal_call_of_another_user(runtime, make):
+def test_an_interrupted_call_leaks_nothing_to_another_user(runtime, make):
     release, begun = threading.Event(), threading.Event()
 
     @tool
@@ -100,7 +100,7 @@ def test_each_call_has_its_own_context_variables(runtime, run, make):
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
-def test_a_call_that_needs_approval_is_not_made_without_one(runtime, run, make):
+def test_a_call_without_its_approval_does_not_run(runtime, run, make):
     result = run(make([erase], runtime=runtime), [ToolCall("1", "erase", {"name": "a"})])[0][1]
     assert (result.error_type, made) == ("approval_required", [])
     pending = result.metadata["pending"]
@@ -133,7 +133,7 @@ def test_approve_may_refuse_or_leave_a_call_pending(make):
     assert made == []
 
 
-def test_an_approval_for_a_run_holds_in_no_other_run_and_for_no_other_call(make):
+def test_an_approval_for_a_run_holds_for_equal_calls_of_the_run(make):
     asked = []
 
     def approve(request):
@@ -227,7 +227,7 @@ def test_a_question_ends_with_the_callers_deadline_and_cancellation(runtime, run
 
 
 class Swap:
-    """Makes another call than the one that was asked for."""
+    """Runs another call than the requested one."""
 
     @hookimpl(trylast=True)
     def around_tool_call(self, call):
@@ -260,7 +260,7 @@ ALLOW = {"decision": "allow"}
     ],
     ids=["around", "before", "policy first", "policy last", "runtime"],
 )
-def test_the_policy_judges_the_call_that_is_made_whatever_the_order(options, run, make):
+def test_the_policy_evaluates_the_call_that_finally_runs(options, run, make):
     rules = policy(DENY, ALLOW)
     options = {**options, "policy": rules if options.get("policy") else None}
     options["hooks"] = [rules if each == "policy" else each for each in options.get("hooks", ())]
@@ -295,15 +295,15 @@ def test_the_strictest_of_several_decisions_counts_and_a_broken_one_denies(make)
     class Broken:
         @hookimpl
         def decide_tool_call(self, call):
-            raise OSError("rules are gone")
+            raise OSError("rules are missing")
 
     denied = make([erase], hooks=[Allow()], policy=policy(DENY, ALLOW)).call_tool("erase", {"name": "secret"})
     assert denied.error_type == "denied"
     assert make([erase], hooks=[Allow()]).call_tool("erase", {"name": "a"}).output == "erased a"
-    assert "rules are gone" in str(make([erase], hooks=[Allow(), Broken()]).call_tool("erase", {"name": "a"}))
+    assert "rules are missing" in str(make([erase], hooks=[Allow(), Broken()]).call_tool("erase", {"name": "a"}))
 
 
-def test_a_call_that_is_made_again_is_not_asked_about_again(make):
+def test_a_retry_needs_no_second_approval(make):
     asked = []
 
     class Twice:
@@ -320,7 +320,7 @@ def test_a_call_that_is_made_again_is_not_asked_about_again(make):
     assert (made, len(asked)) == (["a", "a"], 1)
 
 
-def test_a_link_that_is_changed_during_the_question_ends_the_approval(make, tmp_path):
+def test_changing_a_link_during_the_prompt_ends_the_approval(make, tmp_path):
     (tmp_path / "shown").mkdir()
     (tmp_path / "hidden").mkdir()
     link = tmp_path / "link"

@@ -82,7 +82,7 @@ def test_an_error_is_its_first_line_without_secrets_and_clipped(path, call):
     assert len(lines(path)[3]["error"]) < 250
 
 
-def test_an_approval_is_written_with_who_gave_it_and_its_scope_and_key(path):
+def test_the_log_names_the_approver_scope_and_key(path):
     @tool(requires_approval=True)
     def deploy() -> str:
         return "done"
@@ -96,7 +96,7 @@ def test_an_approval_is_written_with_who_gave_it_and_its_scope_and_key(path):
     assert (approval["by"], approval["scope"]) == ("ann", "run") and approval["key"].startswith("run-7.")
 
 
-def test_retries_have_lines_of_their_own_and_calls_that_were_not_made_have_no_attempt(path):
+def test_each_retry_has_a_line(path):
     answers = iter([Result.error("busy", type="unavailable"), Result.ok("here")])
 
     @tool(read_only=True)
@@ -116,13 +116,13 @@ def test_retries_have_lines_of_their_own_and_calls_that_were_not_made_have_no_at
     ]
 
 
-def test_lines_name_the_user_where_a_function_identifies_them(path, call):
+def test_identify_adds_members_to_each_line(path, call):
     log = AuditLog(path, identify=lambda context: {"user": context.state["user"], "pid": "forged"})
     call(login, [log], Context(state={"user": "ann"}), user="x")
     assert [(line["user"], line["pid"]) for line in lines(path)] == [("ann", os.getpid())] * 2
 
 
-def test_a_call_whose_caller_is_cancelled_has_its_end(path):
+def test_a_cancelled_call_has_an_end_line(path):
     async def main():
         begun = asyncio.Event()
 
@@ -182,7 +182,7 @@ def test_the_file_is_private_and_no_link_is_followed(path, tmp_path, call):
     assert not (tmp_path / "target").exists()
 
 
-def test_a_call_without_a_first_line_is_refused_where_the_log_is_required(path, run, calls, caplog):
+def test_a_required_log_refuses_calls_if_writing_fails(path, run, calls, caplog):
     path.mkdir()
     for required, expected in ((True, "unavailable"), (False, None)):
         [result] = run([login], calls("login", {"user": "a"}), [AuditLog(path, required=required)])
@@ -280,7 +280,7 @@ def test_a_child_that_was_forked_while_a_thread_was_writing_writes_whole_lines(p
     assert len({line["pid"] for line in lines(path)}) == 2
 
 
-def test_options_that_mean_nothing_are_refused(path):
+def test_invalid_options_are_refused(path):
     for options in ({"max_bytes": 0}, {"backups": 0}):
         with pytest.raises(ValueError, match="at least 1"):
             AuditLog(path, **options)

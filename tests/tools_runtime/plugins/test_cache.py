@@ -33,7 +33,7 @@ def is_cached(call):
     return is_cached
 
 
-def test_an_equal_call_of_the_run_is_made_once_and_says_so(run, calls, search):
+def test_an_equal_call_in_a_run_returns_the_cached_result(run, calls, search):
     cache, context = Cache(), Context()
     [first] = run([search], calls("search", {"query": "x", "limit": 2}), [cache], context)
     [second] = run([search], calls("search", '{"limit": 2, "query": "x"}'), [cache], context)
@@ -54,7 +54,7 @@ def test_other_arguments_tools_and_workspaces_are_other_calls(search, is_cached,
         assert not is_cached(each, cache, Context(run_id="1", workspace=workspace), **arguments)
 
 
-def test_another_run_receives_no_result_and_evicts_none(search, is_cached):
+def test_runs_do_not_share_cached_results(search, is_cached):
     cache, mine = Cache(entries=3, max_bytes=1000), Context()
     is_cached(search, cache, mine)
     other = Context()
@@ -122,7 +122,7 @@ def test_a_call_that_may_change_something_drops_the_results_of_its_run(search, i
     assert [is_cached(search, cache, context) for _ in range(2)] == [False, True]
 
 
-def test_what_was_read_before_a_change_is_not_stored_after_it():
+def test_a_change_discards_results_of_running_calls():
     reading, changed = threading.Event(), threading.Event()
 
     @tool(read_only=True)
@@ -147,7 +147,7 @@ def test_what_was_read_before_a_change_is_not_stored_after_it():
 
 
 @pytest.mark.parametrize("hooks", [[], [Retry(first=0)]], ids=["at-its-limit", "made-again"])
-def test_nothing_is_stored_while_an_abandoned_call_may_change_something(hooks):
+def test_an_abandoned_change_stops_caching(hooks):
     value, may_go_on, has_written, writing = ["old"], threading.Event(), threading.Event(), threading.Event()
 
     @tool(read_only=True)
@@ -188,7 +188,7 @@ def test_errors_halts_and_old_results_are_not_given_again(run, calls, search):
     assert len(made) == 4 and len(search.made) == 2
 
 
-def test_no_receiver_can_change_what_others_receive(call):
+def test_each_caller_receives_a_copy(call):
     @tool(read_only=True)
     def count() -> Result:
         return Result.ok([1], metadata={"pages": [1]})

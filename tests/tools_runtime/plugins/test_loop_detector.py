@@ -40,7 +40,7 @@ WARNING = (
 )
 
 
-def test_a_call_that_is_repeated_with_the_same_result_is_made_with_a_warning(run, calls):
+def test_a_repeated_call_with_the_same_result_adds_a_warning(run, calls):
     context, hook = Context(), LoopDetector()
     results = [run([look], calls("look", {}), [hook], context)[0] for _ in range(4)]
     assert loops(results) == [None, None, {"period": 1, "repeats": 3}, {"period": 1, "repeats": 4}]
@@ -96,6 +96,6 @@ def test_cached_results_and_unknown_and_malformed_calls_count_like_others():
 
 
 @pytest.mark.parametrize("options", [{"repeats": 1}, {"cycle": 0}])
-def test_options_that_mean_nothing_are_refused(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(ValueError, match="at least"):
         LoopDetector(**options)

@@ -49,7 +49,7 @@ def weather(city: str, api_key: str = "") -> str:
     return f"sunny in {city}"
 
 
-def test_a_call_is_a_span_with_the_names_of_the_conventions_and_no_content(run, calls, telemetry):
+def test_a_span_follows_the_conventions_without_content(run, calls, telemetry):
     run([weather], calls("weather", {"city": "Rome"}), [telemetry.plugin()])
     [span] = telemetry.spans()
     assert span.name == "execute_tool weather" and span.kind is trace.SpanKind.INTERNAL
@@ -111,7 +111,7 @@ def test_an_abandoned_call_ends_its_span_and_attaches_no_context(calls, telemetr
     assert "detach" not in caplog.text
 
 
-def test_the_trace_for_other_processes_is_in_the_state_and_the_callers_mapping_stays_its_own(run, calls, telemetry):
+def test_the_state_of_a_call_has_the_trace_for_other_processes(run, calls, telemetry):
     @tool
     def look(context: Context) -> str:
         context.state["seen"] = True  # the caller's own mapping can still be written
@@ -124,19 +124,19 @@ def test_the_trace_for_other_processes_is_in_the_state_and_the_callers_mapping_s
     assert state == {"user": "ann", "seen": True}
 
 
-def test_names_that_a_model_made_up_are_cut_and_encodable(telemetry):
+def test_long_and_invalid_names_are_cut_and_escaped(telemetry):
     executor = Executor([weather], hooks=[telemetry.plugin()], plugins=False)
     for number in range(3):
         executor.call(ToolCall("\ud800", f"made_up\ud800_{number}" + "x" * 1000))
     assert all(len(span.name) < 300 and span.to_json().encode() for span in telemetry.spans())
 
 
-def test_without_an_sdk_nothing_is_recorded_and_calls_are_made(run, calls):
+def test_calls_run_without_an_sdk(run, calls):
     [result] = run([weather], calls("weather", {"city": "Rome"}), [OpenTelemetry()])
     assert result.output == "sunny in Rome"
 
 
-def test_opentelemetry_is_imported_when_the_plugin_is_made_and_its_absence_is_explained():
+def test_the_plugin_explains_a_missing_opentelemetry():
     script = """
 import sys
 from tools_runtime.plugins import OpenTelemetry

@@ -82,7 +82,7 @@ def test_parts_are_read_by_offset_and_limit():
         assert read(budget, context, handle, **wrong).error_type == "validation_error"
 
 
-def test_another_run_cannot_read_an_output_and_displaces_none():
+def test_runs_do_not_share_stored_outputs():
     budget, mine, other = OutputBudget(10, outputs=2, max_stored=1000), Context(), Context()
     handle = cut(budget, "x" * 100, mine).metadata["cut"]["handle"]
     refused = read(budget, other, handle)
@@ -99,7 +99,7 @@ def test_a_key_shares_outputs_among_runs(by_user):
     assert [read(budget, of(user), handle).ok for user in ("ann", "bob")] == [True, False]
 
 
-def test_outputs_of_a_run_are_bounded_in_number_and_size_and_the_oldest_go_first():
+def test_stored_outputs_are_limited_and_the_oldest_are_dropped():
     for budget in (OutputBudget(10, outputs=2), OutputBudget(10, max_stored=250)):
         context = Context()
         handles = [cut(budget, "x" * 100, context).metadata["cut"]["handle"] for _ in range(3)]
@@ -127,6 +127,6 @@ def test_several_texts_are_cut_as_one_and_images_stay(call):
 
 
 @pytest.mark.parametrize("options", [{"max_characters": 0}, {"outputs": 0}, {"max_stored": 0}])
-def test_a_budget_that_means_nothing_is_refused(options):
+def test_an_invalid_budget_is_refused(options):
     with pytest.raises(ValueError, match="at least 1"):
         OutputBudget(**options)

@@ -80,7 +80,7 @@ def held():
     made.over.set()
 
 
-def test_calls_of_a_run_are_made_one_after_the_other(run, calls, counted):
+def test_a_limit_of_one_runs_calls_in_order(run, calls, counted):
     counter, search = counted
     results = run([search], calls("search", *NUMBERS), [RateLimit(max_concurrency={"search": 1})])
     assert [result.output for result in results] == sorted(counter.order) == list(range(12))
@@ -88,7 +88,7 @@ def test_calls_of_a_run_are_made_one_after_the_other(run, calls, counted):
 
 
 @pytest.mark.parametrize(("limit", "expected"), [({"se*": 3}, 3), ({"other": 1}, 12)])
-def test_a_number_of_calls_may_run_at_once_and_other_tools_are_not_limited(calls, limit, expected):
+def test_the_limit_applies_to_matching_tools_only(calls, limit, expected):
     counter, are_together = Counter(), asyncio.Event()
 
     @tool
@@ -133,7 +133,7 @@ def test_all_tools_of_a_pattern_share_its_limits_and_every_pattern_applies(calls
 
 
 @pytest.mark.parametrize("limit", [{"max_concurrency": {"deploy": 1}}, {"rates": {"deploy": "1/h"}}])
-def test_another_run_has_limits_of_its_own(held, limit):
+def test_each_run_has_separate_limits(held, limit):
     executor = Executor([held.tool], hooks=[RateLimit(**limit)], plugins=False)
     threads = [held.start(executor, Context(timeout=60)) for _ in range(2)]
     held.over.set()
@@ -150,7 +150,7 @@ def test_a_key_shares_limits_among_runs(counted, call, by_user):
     assert [call(search, [limit], context).error_type for context in contexts] == [None, "limit_exceeded", None]
 
 
-def test_a_call_that_would_wait_beyond_the_deadline_is_refused_with_the_time_to_wait(run, calls, counted):
+def test_a_call_that_would_miss_its_deadline_is_refused_with_retry_after(run, calls, counted):
     _, search = counted
     hook = RateLimit({"search": "1/h"})
     results = run([search], calls("search", {}, {}), [hook], Context(timeout=60))
@@ -161,7 +161,7 @@ def test_a_call_that_would_wait_beyond_the_deadline_is_refused_with_the_time_to_
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
-def test_a_call_that_waits_for_a_running_one_until_the_deadline_is_refused_and_leaves_no_trace(runtime, held):
+def test_waiting_for_a_running_call_ends_at_the_deadline(runtime, held):
     hooks = [RateLimit(max_concurrency={"deploy": 1}, key=lambda _: None)]
     executor = Executor([held.tool], runtime=runtime, hooks=hooks, plugins=False)
     thread = held.start(executor, Context(timeout=60))
@@ -173,7 +173,7 @@ def test_a_call_that_waits_for_a_running_one_until_the_deadline_is_refused_and_l
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
-def test_a_call_whose_caller_is_gone_while_it_waits_is_not_made_and_leaves_its_place(runtime, held):
+def test_a_cancelled_waiter_frees_its_place(runtime, held):
     class Waits:
         """Cancels the second call once it waits."""
 
@@ -214,7 +214,7 @@ def test_turns_and_places_of_cancelled_calls_go_to_others(calls, counted):
     assert result.ok, result
 
 
-def test_a_call_from_inside_another_one_passes_the_places_of_its_caller(run, calls):
+def test_a_nested_call_needs_no_second_place(run, calls):
     hook = RateLimit(max_concurrency={"nest": 1}, key=lambda _: None)
 
     @tool
@@ -228,7 +228,7 @@ def test_a_call_from_inside_another_one_passes_the_places_of_its_caller(run, cal
     assert [result.output for result in results] == ["done", "done"]
 
 
-def test_a_call_that_is_made_again_waits_for_its_turn_again_and_holds_no_place_meanwhile():
+def test_a_retry_waits_for_its_turn_again():
     order: list[str] = []
 
     @tool(read_only=True)
@@ -251,7 +251,7 @@ def test_a_name_with_its_distribution_has_the_same_limits(counted):
 
 
 @pytest.mark.parametrize("rate", ["10", "10/d", "0/s", "-1/s", "a/s", (0, 1), (1, 0), (1,), 5, (1, float("nan"))])
-def test_a_rate_that_means_nothing_is_refused(rate):
+def test_an_invalid_rate_is_refused(rate):
     with pytest.raises(ValueError, match="a rate is"):
         RateLimit({"search": rate})
 

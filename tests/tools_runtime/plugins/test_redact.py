@@ -104,7 +104,7 @@ def test_given_values_are_hidden_everywhere(logged):
     assert "4711" not in found and found.count("[redacted]") == 3
 
 
-def test_a_secret_at_the_place_where_a_long_text_is_cut_is_hidden(logged):
+def test_a_secret_at_the_cut_of_a_long_text_is_hidden(logged):
     for length in (1_990, 9_990):
         found = logged({"text": f"{'x ' * (length // 2)}{AWS}"})
         assert "AKIA" not in found

@@ -36,7 +36,7 @@ def made(fetch):
     return fetch.__wrapped__.made
 
 
-def test_a_call_that_fails_for_the_moment_is_made_again_until_it_succeeds(run, calls):
+def test_a_transient_failure_is_retried_until_it_succeeds(run, calls):
     fetch = failing(2, BUSY, read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry(first=0.001)])
     assert (result.output, result.metadata, made(fetch)) == ("here", {"attempts": 3}, 3)
@@ -56,7 +56,7 @@ def test_a_tool_that_may_have_effects_is_called_once(options, call):
 
 
 @pytest.mark.parametrize("kind", ["validation_error", "denied", "not_found", "conflict", "cancelled"])
-def test_failures_that_do_not_pass_are_final_whatever_time_to_wait_they_name(kind, call):
+def test_permanent_failures_are_never_retried(kind, call):
     fetch = failing(1, Result.error("no", type=kind, metadata={"retry_after": 0}), read_only=True)
     call(fetch, [Retry(first=0)])
     assert made(fetch) == 1
@@ -85,7 +85,7 @@ def test_which_failures_are_for_the_moment(error, options, expected, call):
     assert made(fetch) == expected
 
 
-def test_an_abandoned_call_is_made_again_and_the_result_says_so(calls):
+def test_a_retry_after_an_abandoned_attempt_is_reported(calls):
     stuck, count = threading.Event(), []
 
     @tool(read_only=True, timeout=0.5)
@@ -103,7 +103,7 @@ def test_an_abandoned_call_is_made_again_and_the_result_says_so(calls):
     assert (result.output, result.metadata) == ("here", {"attempts": 2, "abandoned": True})
 
 
-def test_the_annotations_of_the_very_call_decide_with_arguments_as_the_tool_receives_them(calls):
+def test_the_annotations_of_the_call_decide_about_retries(calls):
     class Fetch(Tool):
         def effects(self, arguments, context=None):
             if arguments["key"] == "boom":
@@ -132,14 +132,14 @@ def test_each_further_attempt_is_announced_by_an_event(run, calls):
         assert event.detail["delay"] >= 0.001
 
 
-def test_there_is_no_attempt_beyond_the_deadline(run, calls):
+def test_retries_end_at_the_deadline(run, calls):
     fetch = failing(9, Result.error("busy", metadata={"retry_after": 20}), read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry()], Context(timeout=10))
     assert (result.error, made(fetch)) == ("busy", 1)
 
 
 @pytest.mark.parametrize("kind", ["retry", "progress"], ids=["while-it-waits", "while-it-runs"])
-def test_there_is_no_attempt_once_the_caller_is_gone(run, calls, cancels, kind):
+def test_cancelling_ends_retries(run, calls, cancels, kind):
     context, attempts = Context(), []
 
     @tool(read_only=True)
@@ -152,7 +152,7 @@ def test_there_is_no_attempt_once_the_caller_is_gone(run, calls, cancels, kind):
     assert not result.ok and attempts == [1]
 
 
-def test_options_that_mean_nothing_are_refused():
+def test_invalid_options_are_refused():
     for options in ({"attempts": 0}, {"first": -1}, {"first": 2, "most": 1}):
         with pytest.raises(ValueError, match="attempts must be"):
             Retry(**options)

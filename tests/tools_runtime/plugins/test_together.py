@@ -57,7 +57,7 @@ def fetch(path: str) -> str:
 """
 
 
-def test_an_idempotent_call_that_loses_its_worker_is_made_again(tmp_path, monkeypatch):
+def test_an_idempotent_call_is_retried_after_a_crash(tmp_path, monkeypatch):
     (tmp_path / "crashing.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(str(tmp_path))
     fetch = importlib.import_module("crashing").fetch

@@ -57,7 +57,7 @@ def tools():
         return "secret"
 
     class Run(Tool):
-        """Runs commands, and reports which; None where they are not known."""
+        """Runs commands, and reports which; None if they are unknown."""
 
         name = "run"
         destructive = True
@@ -75,7 +75,7 @@ def tools():
 
 @pytest.fixture
 def judge(place):
-    """Decide about one call of a tool by rules alone; no files but those of the test."""
+    """Decide about one call of a tool by rules, without the user's files."""
 
     def judged(rules, tool, arguments=None, **options):
         policy = Policy(rules, files=[], project=place.project, **options)

@@ -78,7 +78,7 @@ def test_runs_without_a_name_do_not_share_approvals(decide):
     assert decide(policy, run=None).outcome == "ask"
 
 
-def test_a_project_is_any_run_in_this_project_and_none_in_another(decide, tmp_path):
+def test_an_approval_for_a_project_holds_in_all_its_runs(decide, tmp_path):
     policy = Policy()
     remember(policy, decide, "project")
     assert decide(Policy(), run="run-2").approval["scope"] == "project"
@@ -217,7 +217,7 @@ def test_of_several_processes_one_uses_an_approval_up(decide, place):
     assert outcomes == ["None\n", "approval_required\n", "approval_required\n"]
 
 
-def test_two_processes_that_approve_at_once_lose_nothing(place):
+def test_two_processes_can_approve_at_the_same_time(place):
     keys = [f"run-{number}.{number:064x}" for number in range(40)]
     code = "print('ready', flush=True); sys.stdin.readline(); [Policy().approve(each, 'run') for each in sys.argv[1:]]"
     program = f"import sys; from tools_runtime import Policy; {code}"

@@ -41,7 +41,7 @@ def pending(place):
     return run
 
 
-def test_explain_names_the_rule_and_what_the_call_would_touch_and_runs_nothing(place, run):
+def test_explain_shows_the_rule_and_the_effects_without_running(place, run):
     place.user.write_text(ALLOW)
     status, out, _ = run(*WRITE)
     assert status == 0
@@ -87,7 +87,7 @@ def test_wrong_usage_is_an_error(run, words):
     assert err.startswith("error: ")
 
 
-def test_a_policy_that_is_not_understood_explains_nothing(place, run):
+def test_an_invalid_policy_is_an_error_of_the_command(place, run):
     place.user.write_text('[[rule]]\ndecision = "alow"\n')
     for words in (WRITE, ("check",)):
         status, out, err = run(*words)
@@ -95,7 +95,7 @@ def test_a_policy_that_is_not_understood_explains_nothing(place, run):
         assert f"{place.user}: rule 1: decision is 'alow'" in err
 
 
-def test_check_names_what_no_tool_has_and_what_is_not_trusted(place, run):
+def test_check_reports_unknown_names_and_missing_trust(place, run):
     place.user.write_text(
         """
         [[rule]]
@@ -119,7 +119,7 @@ def test_check_names_what_no_tool_has_and_what_is_not_trusted(place, run):
     ]
 
 
-def test_check_names_what_has_to_be_installed_to_judge_a_rule(place, run):
+def test_check_names_extras_to_install(place, run):
     site = place.home / "site"
     metadata = site / "needy-1.dist-info"
     metadata.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Rules on what a call would touch: paths as they are resolved, commands by their words."""
+"""Rules about effects: resolved paths, and commands by their words."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_path_must_be_covered_to_allow_and_any_one_to_deny(decide):
         assert decide(deny(paths=["z"]), copy, inside | outside) == "deny"
 
 
-def test_a_path_that_is_not_given_is_the_default_and_may_be_any_where_that_is_not_stated(decide):
+def test_a_missing_path_counts_as_its_default(decide):
     @tool
     def clean(folder: Path = Path("secret")) -> str:
         """Cleans."""
@@ -141,7 +141,7 @@ def test_path_patterns_agree_with_trying_everything(decide, tools, pattern, path
 
 
 @given(st.lists(st.sampled_from(["..", "src", ".", "other", "x", ""]), max_size=7))
-def test_no_spelling_of_a_path_escapes_what_is_allowed(parts):
+def test_no_spelling_of_a_path_leaves_the_allowed_folder(parts):
     with tempfile.TemporaryDirectory() as top:
         workspace = os.path.join(os.path.realpath(top), "w")
         os.makedirs(os.path.join(workspace, "src", "x"))
@@ -204,9 +204,7 @@ def test_a_pattern_covers_words(decide, tools, pattern, command, expected):
         ("> /etc/*", [">", "/etc/../x"], "ask"),
     ],
 )
-def test_a_denied_command_is_recognised_in_any_form_and_perhaps_among_unknown_words(
-    decide, tools, pattern, command, expected
-):
+def test_a_denied_command_is_recognised_in_any_form(decide, tools, pattern, command, expected):
     assert decide(deny(commands=[pattern]), tools.run, {"commands": [command]}) == expected
 
 
@@ -229,7 +227,7 @@ def test_to_allow_each_command_must_be_covered_and_to_deny_any_one(decide, tools
 
 
 @pytest.mark.parametrize("decision", ["deny", "ask"])
-def test_a_rule_about_files_below_a_folder_holds_for_calls_that_name_the_folder(place, decide, decision):
+def test_a_rule_about_files_applies_to_calls_on_their_folder(place, decide, decision):
     @tool(read_only=True)
     def search(folder: Path = Path()) -> str:
         """Searches below a folder."""

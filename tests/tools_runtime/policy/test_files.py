@@ -1,4 +1,4 @@
-"""Policy files: where they are, which are refused, and what a project may loosen."""
+"""Policy files: their places, refused files, and trust in a project."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_no_folder_of_the_project_is_taken_for_the_users(place, decision, monkey
     [
         ("", "", False, "ask"),
         (ALLOW, "", False, "allow"),
-        (ALLOW, DENY, False, "deny"),  # a project may be stricter
+        (ALLOW, DENY, False, "deny"),  # a project may tighten the rules
         (ALLOW, ASK, False, "ask"),
-        (ASK, ALLOW, True, "ask"),  # and never laxer
+        (ASK, ALLOW, True, "ask"),  # and never relax them
         (DENY, ALLOW, True, "deny"),
         (DENY, ASK, True, "deny"),
-        ("", ALLOW, False, "ask"),  # nor does it allow anything by itself
+        ("", ALLOW, False, "ask"),  # nor does it allow anything alone
         ("", ALLOW, True, "allow"),
         ("", DENY, False, "deny"),
         ("", ALLOW + DENY, False, "ask"),
@@ -85,7 +85,7 @@ def test_trust_ends_when_the_file_changes_by_one_byte(place, decision):
     assert any("not trusted: ask-tools policy trust" in reason for reason in decision().reasons)
 
 
-def test_trust_in_one_project_is_none_in_another(place, decision, tmp_path):
+def test_trust_applies_to_one_project(place, decision, tmp_path):
     place.theirs.write_text(ALLOW)
     Policy().trust()
     other = tmp_path / "other"
@@ -137,7 +137,7 @@ RULE = '[[rule]]\ndecision = "deny"\n'
     ],
 )
 @pytest.mark.parametrize("whose", ["user", "theirs"])
-def test_a_file_that_is_not_understood_is_refused_by_file_rule_and_key(place, text, words, whose):
+def test_an_invalid_file_is_refused_with_file_rule_and_key(place, text, words, whose):
     file = getattr(place, whose)
     file.write_text(text, encoding="utf-8")
     with pytest.raises(PolicyError) as caught:

@@ -1,4 +1,4 @@
-"""Which rule decides about a call."""
+"""The first matching rule decides about a call."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ def rule(decision, **conditions):
     return {"decision": decision, **conditions}
 
 
-def test_without_rules_calls_that_only_read_are_allowed_and_others_asked_about(decide, tools):
+def test_without_rules_only_read_only_calls_are_allowed(decide, tools):
     assert decide([], tools.look) == "allow"
     assert decide([], tools.save, {"path": "a"}) == "ask"
     assert decide([], tools.run) == "ask"
 
 
-def test_reading_from_an_open_world_is_asked_about(decide, tools):
+def test_reading_from_an_open_world_needs_approval(decide, tools):
     assert decide([], tools.fetch) == "ask"
     assert decide([], tool(tools.look, open_world=False)) == "allow"
 
 
-def test_a_tool_that_requires_approval_is_asked_about_though_it_only_reads(decide, tools):
+def test_a_read_only_tool_may_require_approval(decide, tools):
     assert decide([], tools.peek) == "ask"
     assert decide([], tools.peek, default="allow") == "ask"
     assert decide([rule("allow", tool="peek")], tools.peek) == "allow"
@@ -49,7 +49,7 @@ def test_a_decision_names_its_reasons_and_the_rule(judge, tools):
     assert (asked.by, list(asked.reasons)) == ("the default", ["no rule matches; the call is not marked read-only"])
 
 
-def test_hints_are_those_of_the_very_call(decide):
+def test_rules_match_the_hints_of_the_call(decide):
     class Either(Tool):
         """Reads or writes."""
 
@@ -67,7 +67,7 @@ def test_hints_are_those_of_the_very_call(decide):
     assert decide(rules, Either(), '{"write": "true"}') == "deny"
 
 
-def test_a_hint_that_is_not_stated_counts_as_the_risky_one_unless_the_tool_only_reads(decide, tools):
+def test_a_missing_hint_counts_as_the_risky_value(decide, tools):
     assert decide([rule("deny", open_world=True)], tools.save, {"path": "a"}) == "deny"
     assert decide([rule("deny", destructive=True)], tools.save, {"path": "a"}) == "deny"
     assert decide([rule("allow", destructive=False)], tools.save, {"path": "a"}) == "ask"
@@ -84,13 +84,13 @@ def test_numbers_as_text_are_judged_as_the_numbers_that_the_tool_receives(decide
     assert decide([rule("deny", arguments={"limit": {"max": 7, "min": 7}})], tools.save, arguments) == "deny"
 
 
-def test_an_argument_that_is_not_given_has_its_default(decide, tools):
+def test_a_missing_argument_has_its_default(decide, tools):
     assert decide([rule("deny", arguments={"limit": 10})], tools.save, {"path": "a"}) == "deny"
     assert decide([rule("deny", arguments={"force": False})], tools.save, {"path": "a"}) == "deny"
     assert decide([rule("allow", arguments={"limit": {"max": 9}})], tools.save, {"path": "a"}) == "ask"
 
 
-def test_an_argument_that_is_not_given_may_be_anything_where_the_schema_states_no_default(decide):
+def test_a_missing_argument_without_a_default_is_unknown(decide):
     schema = {"type": "object", "properties": {"branch": {"type": "string"}}, "additionalProperties": False}
 
     @tool(input_schema=schema)
@@ -112,7 +112,7 @@ def test_true_is_not_one(decide, tools):
     assert decide([rule("allow", arguments={"force": {"min": 0}})], tools.save, {"path": "a", "force": True}) == "ask"
 
 
-def test_to_allow_a_list_every_value_must_fit_and_an_empty_list_fits_nothing(decide, tools):
+def test_allowing_a_list_needs_every_value_to_match(decide, tools):
     rules = [rule("allow", arguments={"tags": {"glob": "t*"}})]
     assert decide(rules, tools.save, {"path": "a", "tags": ["ta", "tb"]}) == "allow"
     assert decide(rules, tools.save, {"path": "a", "tags": ["ta", "b"]}) == "ask"
@@ -142,9 +142,9 @@ def test_a_tool_that_replaces_call_gets_only_arguments_that_can_be_judged(decide
     assert decide([rule("allow", tool="lenient")], Lenient(), '{"n": 2, "n": 3}') == "deny"
 
 
-def test_a_tool_whose_effects_fail_is_not_called(judge):
+def test_failing_effects_deny_the_call(judge):
     class Broken(Tool):
-        """Cannot say what it would do."""
+        """Cannot report its effects."""
 
         name = "broken"
 
@@ -163,17 +163,17 @@ def test_an_unknown_tool_needs_no_decision():
     assert Policy([rule("deny")], files=[]).decide_tool_call(ToolCall("1", "nope"), None, Context()) is None
 
 
-# what is not known
+# unknown effects
 
 
-def test_unknown_effects_are_never_allowed_by_what_a_call_would_touch(decide, tools):
+def test_a_rule_on_effects_never_allows_unknown_effects(decide, tools):
     assert decide([rule("allow", tool="run", commands=["*"])], tools.run) == "ask"
     assert decide([rule("allow", tool="run", paths=["/**"])], tools.run) == "ask"
     assert decide([rule("allow", tool="peek", paths=["/**"])], tools.peek) == "ask"
     assert decide([rule("allow", tool="peek", commands=["*"])], tools.peek) == "ask"
 
 
-def test_unknown_effects_may_be_what_a_rule_forbids(decide, tools):
+def test_unknown_effects_may_match_a_rule_that_denies(decide, tools):
     rules = [rule("deny", commands=["rm *"]), rule("allow", tool="run")]
     assert decide(rules, tools.run) == "ask"
     assert decide(rules, tools.run, {"commands": [["rm", "x"]]}) == "deny"
@@ -183,7 +183,7 @@ def test_unknown_effects_may_be_what_a_rule_forbids(decide, tools):
 
 
 @pytest.mark.parametrize("decision", ["allow", "ask", "deny"])
-def test_a_rule_that_cannot_be_judged_names_what_to_install(judge, tools, decision):
+def test_an_undecidable_rule_names_the_extra_to_install(judge, tools, decision):
     rules = [rule(decision, commands=["ls *"]), rule("allow")]
     decided = judge(rules, tools.run, {"needs": "tools-shell[parser]"})
     assert any("install tools-shell[parser]" in reason for reason in decided.reasons)

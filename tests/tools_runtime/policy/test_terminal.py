@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-# Asks about calls with these arguments, concurrently if told so, and prints the answers. SIGUSR1 cancels.
+# Prompts for calls with these arguments, in threads, and prints the answers. SIGUSR1 cancels.
 PROGRAM = """
 import json, signal, sys
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +49,7 @@ print(sys.stdin.readline().strip() if timeout is None and "tail" in sys.argv els
 
 
 class Terminal:
-    """A program on a terminal, and what a user would see of it."""
+    """A program on a terminal, and its output."""
 
     def __init__(self, given, threads=1, timeout=None, *more):
         self.master, slave = pty.openpty()
@@ -104,7 +104,7 @@ def terminal():
     [("o\n", "once"), ("yes\n", "once"), ("run\n", "run"), ("p\n", "project"), ("n\n", "False"), ("\n", "False"),
      ("\x04", "False")],
 )  # fmt: skip
-def test_a_user_is_asked_and_decides(terminal, typed, answer):
+def test_a_user_answers_the_prompt(terminal, typed, answer):
     asked = terminal([{"path": "a"}])
     seen = asked.until("[N]o: ")
     for text in (
@@ -120,7 +120,7 @@ def test_a_user_is_asked_and_decides(terminal, typed, answer):
     assert asked.answers() == [answer]
 
 
-def test_another_text_is_asked_again(terminal):
+def test_an_unknown_answer_repeats_the_prompt(terminal):
     asked = terminal([{"path": "a"}])
     for count, text in enumerate(("sure, go\n", b"\xff\n", "once\n"), 1):
         asked.until("[N]o: ", count)
@@ -128,7 +128,7 @@ def test_another_text_is_asked_again(terminal):
     assert asked.answers() == ["once"]
 
 
-def test_concurrent_calls_are_asked_about_one_at_a_time(terminal):
+def test_concurrent_calls_prompt_one_at_a_time(terminal):
     asked = terminal([{"path": "a"}, {"path": "b"}, {"path": "c"}], 3)
     for count, typed in enumerate(("o\n", "o\n", "o\n"), 1):
         asked.until("[N]o: ", count)
@@ -187,7 +187,7 @@ def test_long_arguments_are_clipped_with_their_size_and_can_be_viewed(terminal):
     assert asked.answers() == ["False"]
 
 
-def test_without_a_terminal_there_is_no_answer():
+def test_without_a_terminal_the_answer_is_none():
     command = [sys.executable, "-c", PROGRAM, '[{"path": "a"}]', "1", "null"]
     out = subprocess.run(command, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True, timeout=60)
     assert out.stdout.split() == ["None"]

@@ -1,4 +1,4 @@
-"""The policy in an executor, and in `ask-tools call`: denied calls are not made, pending ones after an approval."""
+"""The policy in an executor, and in `ask-tools call`: denied calls do not run, pending calls run after an approval."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def call(place, tools, made):
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
-def test_a_denied_call_is_not_made_and_its_result_names_the_rule(place, call, made, runtime):
+def test_a_denied_call_names_the_rule(place, call, made, runtime):
     place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\nreason = "frozen until Monday"\n')
     result = call(policy=Policy(), runtime=runtime)
     assert result.error_type == "denied"
@@ -48,7 +48,7 @@ def test_a_denied_call_is_not_made_and_its_result_names_the_rule(place, call, ma
     assert made == []
 
 
-def test_a_call_that_is_asked_about_is_pending_until_its_key_is_approved(call, made):
+def test_a_call_stays_pending_until_its_key_is_approved(call, made):
     pending = call(policy=Policy()).metadata["pending"]
     assert (pending["tool"], pending["arguments"], pending["run_id"]) == ("save", SAVE, "run-1")
     Policy().approve(pending["key"], by="ann")
@@ -116,7 +116,7 @@ def make_call(place):
     )
 
 
-def test_a_call_that_a_user_typed_is_made_unless_a_rule_or_the_tool_says_otherwise(place, tools, make_call):
+def test_a_typed_call_runs_unless_a_rule_or_the_tool_prevents_it(place, tools, make_call):
     assert make_call(tools.save, SAVE).output == "saved a"
     assert make_call(tools.fetch).error_type is None
     assert make_call(tools.peek).error_type == "approval_required"
@@ -128,7 +128,7 @@ def test_a_call_that_a_user_typed_is_made_unless_a_rule_or_the_tool_says_otherwi
     assert make_call(tools.save, SAVE, "all").error_type == "denied"
 
 
-def test_a_policy_that_is_not_understood_denies_a_call_that_a_user_typed(place, tools, make_call):
+def test_an_invalid_policy_denies_a_typed_call(place, tools, make_call):
     place.theirs.write_text("[[rule]]\n")
     result = make_call(tools.save, SAVE)
     assert result.error_type == "denied"

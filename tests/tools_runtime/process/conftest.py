@@ -57,12 +57,12 @@ class Processes:
 
 @pytest.fixture
 def processes(monkeypatch):
-    """Marked processes, of which none may be left in the end."""
+    """Marked processes; all must end with the test."""
     resource_tracker.ensure_running()  # it serves this process to its end, and must not have the mark
     made = Processes(os.urandom(8).hex())
     monkeypatch.setenv(MARK, made.mark)
     yield made
-    assert made.eventually(lambda: not made.all()), "processes are left"
+    assert made.eventually(lambda: not made.all()), "processes still run"
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def test_a_tool_that_closes_all_descriptors_is_a_crash(stay, tools, run):
     assert run(tools.echo, {"value": 1}).output == 1
 
 
-def test_a_crash_ends_what_the_call_has_started(tools, run, processes, tmp_path):
+def test_a_crash_ends_the_processes_of_the_call(tools, run, processes, tmp_path):
     note = tmp_path / "pid"
     assert run(tools.start_daemon, {"note": str(note), "status": 9}).metadata == {"crash": "exit 9"}
     assert not processes.is_alive(int(note.read_text()))

@@ -35,7 +35,7 @@ def test_a_process_in_another_session_is_killed_too(tools, begin, processes, tmp
     assert not processes.is_alive(int(note.read_text()))
 
 
-def test_a_call_that_is_cancelled_before_is_not_made(tools, runtime, begin, tmp_path):
+def test_a_call_with_a_cancelled_context_does_not_run(tools, runtime, begin, tmp_path):
     context = Context()
     context.cancel()
     note = tmp_path / "note"
@@ -58,7 +58,7 @@ def test_siblings_of_a_killed_call_are_unharmed(tools, make, begin, processes, t
     assert second.result(20).error_type == "cancelled"
 
 
-def test_cancelling_after_the_end_kills_nothing(tools, begin, run):
+def test_cancelling_a_finished_call_has_no_effect(tools, begin, run):
     context, future = begin(tools.whoami)
     pid = future.result(20).output["pid"]
     context.cancel()

@@ -1,4 +1,4 @@
-"""Workers begin when they are needed, and nothing is left of a runtime, whatever becomes of its process."""
+"""Workers start on demand and end with their runtime, also if the host crashes."""
 
 import gc
 import os
@@ -47,7 +47,7 @@ def output(process):
     return process.communicate(timeout=60)[0]
 
 
-def test_nothing_runs_before_the_first_call_and_after_the_end(tools, runtime, run, processes):
+def test_processes_run_between_the_first_call_and_the_end(tools, runtime, run, processes):
     assert processes.all() == []
     assert run(tools.echo, {"value": 1}).output == 1
     assert len(processes.all()) == 3  # the fork server, the supervisor and the worker
@@ -117,7 +117,7 @@ def test_the_end_of_the_host_ends_everything_without_close(host, processes):
     assert processes.eventually(lambda: not processes.all())
 
 
-def test_a_host_that_asks_for_all_warnings_gets_none(host, capfd):
+def test_a_host_with_all_warnings_gets_none(host, capfd):
     text = 'if __name__ == "__main__":\n    print(run(ProcessRuntime(), tools.echo, value=1).content)\n'
     assert output(host(text, "-X", "dev", "host.py")) == "1\n"
     assert capfd.readouterr().err == ""
@@ -153,7 +153,7 @@ def test_tools_of_the_program_itself_work(options, host):
     assert output(host(MAIN, *options)) == "1 in __mp_main__\n"
 
 
-def test_a_program_without_a_guard_runs_once_where_its_tools_are_in_modules(host):
+def test_a_program_without_a_guard_may_use_tools_in_modules(host):
     assert output(host('print("began", run(ProcessRuntime(), tools.echo, value=1).content)\n')) == "began 1\n"
 
 
@@ -192,7 +192,7 @@ def test_a_tool_of_a_program_without_a_file_is_refused(tools, processes):
 # Forks of the host
 
 
-def test_a_fork_of_the_host_has_workers_of_its_own(host):
+def test_a_fork_of_the_host_starts_separate_workers(host):
     process = host(
         """
 if __name__ == "__main__":

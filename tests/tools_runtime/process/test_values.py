@@ -1,4 +1,4 @@
-"""Arguments, results, errors and the context arrive as they were."""
+"""Arguments, results, errors and the context arrive unchanged."""
 
 import os
 import threading
@@ -62,14 +62,14 @@ def test_arguments_that_cannot_be_pickled_are_a_validation_error(tools, run):
     )  # fmt: skip
 
 
-def test_a_result_that_is_too_large_is_refused(tools, make, run):
+def test_a_large_result_is_refused(tools, make, run):
     runtime = make(1, max_result_bytes=100_000)
     assert len(run(tools.make, {"code": "'x' * 90_000"}, on=runtime).output) == 90_000
     result = run(tools.make, {"code": "'x' * 110_000"}, on=runtime)
     assert (result.error_type, "limit of 100,000" in result.error) == ("limit_exceeded", True)
 
 
-def test_memory_beyond_the_limit_is_an_error_and_the_next_call_has_a_fresh_worker(tools, make, run):
+def test_exceeding_the_memory_limit_replaces_the_worker(tools, make, run):
     runtime = make(1, memory=256 << 20)
     first = run(tools.whoami, on=runtime).output["pid"]
     result = run(tools.hog, {"size": 1 << 30}, on=runtime)
@@ -106,7 +106,7 @@ def test_an_exception_that_cannot_be_sent_arrives_as_text(unshowable, message, t
 # Tools
 
 
-def test_a_tool_that_cannot_be_pickled_is_unavailable_and_says_what_works(tools, run):
+def test_an_unpicklable_tool_is_unavailable_with_advice(tools, run):
     @tool
     def local() -> None:
         """Cannot be found by another process."""

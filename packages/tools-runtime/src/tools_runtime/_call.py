@@ -141,8 +141,8 @@ class Execution:
             return cancelled() if context.cancelled else limit_passed(context)
         self.attempts = self._running = self.attempts + 1
         if self._last is not None:
-            ended, last = self._last
-            self.emit("retry", delay=round(monotonic() - ended, 6), error_type=last.error_type)
+            end_time, last = self._last
+            self.emit("retry", delay=round(monotonic() - end_time, 6), error_type=last.error_type)
         if context.on_progress is not None or self.batch.hooks.listeners:
             context.on_progress = partial(self._report, self.attempts, context.on_progress)
         result = yield from self._attempt(call, place, context)

@@ -226,7 +226,8 @@ class Executor:
         for execution in executions if self.error_policy == "strict_bugs" else ():
             error = execution.result.exception
             if error is not None and is_bug(error):
-                raise ToolBugError(execution.call, error, [(each.call, each.result) for each in executions]) from error
+                results = [(execution.call, execution.result) for execution in executions]
+                raise ToolBugError(execution.call, error, results) from error
 
 
 def _waves(executions: Iterable[Execution]) -> Iterator[list[Execution]]:

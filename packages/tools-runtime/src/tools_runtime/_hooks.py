@@ -37,7 +37,7 @@ class Hook(NamedTuple):
     def of(cls, name: str, implementation: pluggy.HookImpl, arguments: Sequence[str] = ()) -> Hook:
         """Make the hook of a pluggy implementation."""
         function, names = implementation.function, implementation.argnames
-        function = _with_arguments(function, [arguments.index(each) for each in names], len(arguments))
+        function = _with_arguments(function, [arguments.index(name) for name in names], len(arguments))
         is_async = iscoroutinefunction(implementation.function)
         blocks = getattr(implementation.plugin, "blocks", True) and not is_async
         return cls(name, implementation.plugin_name, function, is_async, blocks)
@@ -59,16 +59,24 @@ class Hooks:
         self.around = tuple(
             Hook.of(name, implementation, _ARGUMENTS[name]) for name, implementation in _ordered(manager)
         )
-        self.deciders = [Hook.of("decide_tool_call", each, _CALL) for each in hook.decide_tool_call.get_hookimpls()]
-        self.starters = [Hook.of("start_tool_call", each, _CALL) for each in hook.start_tool_call.get_hookimpls()]
-        self.listeners = [Hook.of("on_event", each, ("event",)) for each in reversed(hook.on_event.get_hookimpls())]
-        self.need_loop = any(each.is_async for each in (*self.around, *self.starters))
+        self.deciders = [
+            Hook.of("decide_tool_call", implementation, _CALL)
+            for implementation in hook.decide_tool_call.get_hookimpls()
+        ]
+        self.starters = [
+            Hook.of("start_tool_call", implementation, _CALL) for implementation in hook.start_tool_call.get_hookimpls()
+        ]
+        self.listeners = [
+            Hook.of("on_event", implementation, ("event",))
+            for implementation in reversed(hook.on_event.get_hookimpls())
+        ]
+        self.need_loop = any(implementation.is_async for implementation in (*self.around, *self.starters))
 
     def inside(self, runtime: Runtime) -> tuple[Hook, ...]:
         """Return the hooks around calls, with the runtime's own as the innermost."""
         function = _with_arguments(runtime.around_tool_call, [0, 2], len(_ARGUMENTS["around_tool_call"]))
-        own = Hook("around_tool_call", type(runtime).__name__, function, is_async=False, blocks=False)
-        return (*self.around, own)
+        inner_tool = Hook("around_tool_call", type(runtime).__name__, function, is_async=False, blocks=False)
+        return (*self.around, inner_tool)
 
 
 def run_hooks(hooks: tuple[Hook, ...], call: ToolCall, tool: Tool | None, execution: Execution) -> Steps[Result]:
@@ -163,8 +171,8 @@ def _around_async(
     def call_next(other: ToolCall | None = None) -> Generator[Any, Any, Result]:
         nonlocal result
         request = call if other is None else other
-        own = tool if request.name == call.name else execution.tool_of(request)
-        result = yield from run_hooks(inner, request, own, execution)
+        inner_tool = tool if request.name == call.name else execution.tool_of(request)
+        result = yield from run_hooks(inner, request, inner_tool, execution)
         return result
 
     try:
@@ -225,7 +233,9 @@ def _ordered(manager: pluggy.PluginManager) -> list[tuple[str, pluggy.HookImpl]]
     registered last is the outermost.
     """
     places = {name: -place for place, (name, _) in enumerate(manager.list_name_plugin())}
-    hooks = [(name, each) for name in _AROUND for each in getattr(manager.hook, name).get_hookimpls()]
+    hooks = [
+        (name, implementation) for name in _AROUND for implementation in getattr(manager.hook, name).get_hookimpls()
+    ]
     rank = {(True, False): 0, (False, False): 1, (False, True): 2}
     return sorted(hooks, key=lambda hook: (rank[hook[1].tryfirst, hook[1].trylast], places[hook[1].plugin_name]))
 
@@ -233,8 +243,8 @@ def _ordered(manager: pluggy.PluginManager) -> list[tuple[str, pluggy.HookImpl]]
 def hook_order(manager: pluggy.PluginManager) -> list[tuple[str, str]]:
     """Return the names of all hooks with their plugins: first those around calls, then the others."""
     others = [
-        (name, each)
+        (name, implementation)
         for name in ("decide_tool_call", "start_tool_call", "on_event", "register_runtimes")
-        for each in getattr(manager.hook, name).get_hookimpls()
+        for implementation in getattr(manager.hook, name).get_hookimpls()
     ]
-    return [(name, each.plugin_name) for name, each in (*_ordered(manager), *others)]
+    return [(name, implementation.plugin_name) for name, implementation in (*_ordered(manager), *others)]

@@ -40,19 +40,19 @@ def installed_plugins() -> list[Installed]:
 
     `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY` apply to plugins as they do to tools; a lock contains tools only.
     """
-    names, found = Registry(), []
+    names, plugins = Registry(), []
     for name in names.discover(GROUP, lock=None):
         point = names.origin(name)
         if point is None:  # its distribution was removed this very moment
             continue
         try:
-            found.append(Installed(point.qualified, _instance(point.load()), None))
+            plugins.append(Installed(point.qualified, _instance(point.load()), None))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  (a plugin may raise anything, SystemExit included)
-            found.append(Installed(point.qualified, None, describe_error(error)))
+            plugins.append(Installed(point.qualified, None, describe_error(error)))
             log.warning("the plugin %s does not work: %s", point.qualified, describe_error(error))
-    return found
+    return plugins
 
 
 def _instance(plugin: Any) -> Any:
@@ -62,9 +62,9 @@ def _instance(plugin: Any) -> Any:
 class Plugins:
     """The plugins of an executor; `problems` has the installed ones that do not work, by distribution and name."""
 
-    def __init__(self, given: Sequence[Any], *, installed: bool, policy: Any = None) -> None:
-        if not isinstance(given, Iterable):
-            raise TypeError(f"hooks must be a list of plugins, got {given!r}")
+    def __init__(self, hooks_of_user: Sequence[Any], *, installed: bool, policy: Any = None) -> None:
+        if not isinstance(hooks_of_user, Iterable):
+            raise TypeError(f"hooks must be a list of plugins, got {hooks_of_user!r}")
         self.manager = pluggy.PluginManager(hookspecs.PROJECT)
         self.manager.add_hookspecs(hookspecs)
         self.problems: dict[str, str] = {}
@@ -72,17 +72,17 @@ class Plugins:
             self._register(_instance(policy), "policy")
         if installed:
             self._add_installed()
-        for number, plugin in reversed(list(enumerate(given))):  # the last one to be registered is the outermost
-            made = _instance(plugin)
-            self._register(made, f"{getattr(made, '__name__', None) or type(made).__name__}#{number + 1}")
+        for number, plugin in reversed(list(enumerate(hooks_of_user))):  # the last one registered is the outermost
+            instance = _instance(plugin)
+            self._register(instance, f"{getattr(instance, '__name__', None) or type(instance).__name__}#{number + 1}")
 
     def runtimes(self) -> dict[str, type[Runtime]]:
         """The runtimes that plugins register, by name."""
-        found: dict[str, type[Runtime]] = {}
+        plugins: dict[str, type[Runtime]] = {}
         for impl in self.manager.hook.register_runtimes.get_hookimpls():  # the outermost last
             named: Any = impl.function()
-            found |= named
-        return found
+            plugins |= named
+        return plugins
 
     def approvals(self) -> Approvals | None:
         """Return the store of approvals of the policy, if there is one."""
@@ -103,7 +103,12 @@ class Plugins:
     def _register(self, plugin: Any, name: str) -> None:
         self.manager.register(plugin, name)
         callers = self.manager.get_hookcallers(plugin) or ()
-        hooks = [(caller.name, each) for caller in callers for each in caller.get_hookimpls() if each.plugin is plugin]
+        hooks = [
+            (caller.name, implementation)
+            for caller in callers
+            for implementation in caller.get_hookimpls()
+            if implementation.plugin is plugin
+        ]
         try:
             self.manager.check_pending()  # hooks that do not exist
             _check(plugin, name, hooks)

@@ -100,11 +100,11 @@ def pack_result(result: Result, dump: Callable[[Any], bytes]) -> bytes:
 def unpack_result(data: bytes) -> Result:
     """Return the result that another process has packed."""
     try:
-        made, traceback, pickled = pickle.loads(data)  # noqa: S301  (that process has the rights of this one)
+        answer: tuple[Result, str | None, bytes | None] = pickle.loads(data)  # noqa: S301  (that process has the rights of this one)
     except Exception as problem:  # noqa: BLE001  (a class that this process lacks, or that fails in any way)
         text = f"The result of the tool cannot be read from its process ({describe_error(problem)}). "
         return Result.error(f'{text}Return plain data, or run the tool with runtime="thread".')
-    result: Result = made
+    result, traceback, pickled = answer
     if traceback is None:
         return result
     remote = RemoteError(traceback)

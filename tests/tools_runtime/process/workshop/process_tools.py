@@ -57,7 +57,7 @@ def imported(name: str) -> bool:
     return name in sys.modules
 
 
-# What a call may leave behind in its process
+# Changes that a call may make to its process
 
 tenant = contextvars.ContextVar("tenant", default="nobody")
 
@@ -209,7 +209,7 @@ def hog(size: int) -> int:
 
 @tool
 def spin(note: str = "") -> None:
-    """Compute for ever."""
+    """Compute without end."""
     if note:
         Path(note).write_text(str(os.getpid()))
     while True:
@@ -218,12 +218,12 @@ def spin(note: str = "") -> None:
 
 @tool
 def swallow(note: str) -> None:
-    """Refuse every exception for ever."""
+    """Catch every exception, without end."""
     Path(note).write_text(str(os.getpid()))
     while True:
         try:
             time.sleep(600)
-        except BaseException:  # noqa: BLE001, S112  (that is what is wrong with it)
+        except BaseException:  # noqa: BLE001, S112  (the mistake of this tool)
             continue
 
 
@@ -254,7 +254,7 @@ def start_many(count: int, note: str) -> None:
 
 @tool
 def start_daemon(note: str, status: int | None = None, stay: bool = False) -> str:
-    """Start a process in a session of its own; then return, stay or crash."""
+    """Start a process in a separate session; then return, stay or crash."""
     read, write = os.pipe()
     if os.fork() == 0:
         os.setsid()

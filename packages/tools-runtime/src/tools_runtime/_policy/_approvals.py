@@ -168,8 +168,8 @@ class ApprovalFile:
         if answer is None or answer.scope != "once":
             return answer
         with self._changing() as document:
-            taken = document["answers"].pop(key, None)
-        return answer if taken else None
+            is_first = document["answers"].pop(key, None) is not None
+        return answer if is_first else None
 
     def find(self, key: str) -> Answer | None:
         """Return the answer to the request with this key."""
@@ -178,7 +178,7 @@ class ApprovalFile:
 
     def all(self) -> dict[str, Answer]:
         """Return all answers by key."""
-        return {key: Answer(**each) for key, each in self._read()["answers"].items()}
+        return {key: Answer(**data) for key, data in self._read()["answers"].items()}
 
     def store(self, key: str, answer: Answer) -> None:
         """Store an answer; it replaces an earlier one."""
@@ -244,10 +244,10 @@ class ApprovalFile:
 
 def hash_of(key: str) -> str:
     """Return the hash in the key of a request, "RUN_ID.HASH"; PolicyError for another text."""
-    found = re.fullmatch(r".+\.([0-9a-f]{64})", key, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r".+\.([0-9a-f]{64})", key, re.DOTALL)
+    if match is None:
         raise PolicyError(f"{key!r:.100} is not the key of a request; it is the `key` in the result of a pending call")
-    return found[1]
+    return match[1]
 
 
 def user_name() -> str:

@@ -44,15 +44,15 @@ class Facts:
         """The arguments; for a missing one the default in the schema, or UNKNOWN."""
         properties = self.tool.input_schema.get("properties", {})
         defaults = {
-            name: each.get("default", UNKNOWN) if isinstance(each, Mapping) else UNKNOWN
-            for name, each in properties.items()
+            name: schema.get("default", UNKNOWN) if isinstance(schema, Mapping) else UNKNOWN
+            for name, schema in properties.items()
         }
         return {**defaults, **self.arguments}
 
     @cached_property
     def hash(self) -> str:
         """A hash of everything that makes up the call; an approval of it is for no other call."""
-        whole = {
+        parts = {
             "tool": self.tool.name,
             "definition": self.tool.definition,
             "settings": dict(self.effects.settings),
@@ -62,7 +62,7 @@ class Facts:
             "workspace": self.workspace,
             "project": self.project,
         }
-        return hashlib.sha256(canonical(whole).encode()).hexdigest()
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
 def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Facts:

@@ -22,20 +22,20 @@ def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
     """Read the rules of these files, or of the user's own; a file that is named explicitly must exist."""
     if files is None:
         return read_policy(config_path("policy.toml"))[1]
-    found: list[Rule] = []
+    rules: list[Rule] = []
     for file in files:
         if not os.path.lexists(file):
             raise PolicyError(f"{os.fspath(file)}: there is no such file")
-        found += read_policy(os.fspath(file))[1]
-    return found
+        rules += read_policy(os.fspath(file))[1]
+    return rules
 
 
-def find_project(given: str | os.PathLike[str] | None) -> str:
+def find_project(path: str | os.PathLike[str] | None) -> str:
     """Return the real path of the project's folder: the nearest one with an `ask-tools.toml` or a repository."""
-    if given is not None:
-        if not os.path.isdir(given):
-            raise PolicyError(f"project {os.fspath(given)!r} is not a folder")
-        return os.path.realpath(given)
+    if path is not None:
+        if not os.path.isdir(path):
+            raise PolicyError(f"project {os.fspath(path)!r} is not a folder")
+        return os.path.realpath(path)
     folder = here = os.path.realpath(os.curdir)
     while not any(os.path.lexists(os.path.join(folder, name)) for name in (PROJECT_FILE, ".git")):
         if folder == (folder := os.path.dirname(folder)):
@@ -73,11 +73,11 @@ def read_guarded(path: str) -> bytes:
         raise PolicyError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def check_owner(found: os.stat_result, path: str) -> None:
+def check_owner(status: os.stat_result, path: str) -> None:
     """Raise PolicyError if another user may have written a file or folder, or for a special file."""
-    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
         raise PolicyError(f"{path}: not a regular file")
-    if found.st_uid not in (0, os.geteuid()):
-        raise PolicyError(f"{path}: belongs to another user (uid {found.st_uid})")
-    if found.st_mode & stat.S_IWOTH:
+    if status.st_uid not in (0, os.geteuid()):
+        raise PolicyError(f"{path}: belongs to another user (uid {status.st_uid})")
+    if status.st_mode & stat.S_IWOTH:
         raise PolicyError(f"{path}: other users can write to it; fix: chmod o-w {path}")

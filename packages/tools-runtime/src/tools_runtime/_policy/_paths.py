@@ -21,7 +21,7 @@ def schema_paths(schema: Mapping[str, Any], arguments: Mapping[str, Any], worksp
     if not _IS_PATH.search(json.dumps(schema)):
         return ()
     properties = schema.get("properties", {})
-    in_all = {key: each for key, each in schema.items() if key not in ("properties", "$defs")}
+    in_all = {key: value for key, value in schema.items() if key not in ("properties", "$defs")}
     values: list[Any] = []
     for name in properties.keys() | arguments.keys():
         text = json.dumps([properties.get(name), in_all])
@@ -31,7 +31,7 @@ def schema_paths(schema: Mapping[str, Any], arguments: Mapping[str, Any], worksp
             return None
         values.append(arguments[name] if name in arguments else properties[name]["default"])
     try:
-        return tuple(dict.fromkeys(path for each in _texts(values) for path in _readings(each, workspace)))
+        return tuple(dict.fromkeys(path for text in _texts(values) for path in _readings(text, workspace)))
     except (ValueError, OSError):
         return None
 
@@ -40,16 +40,16 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def _readings(text: str, workspace: str) -> Iterator[str]:
     """Yield all files that a tool may open: `~` expanded or not, `..` resolved before links or after them."""
-    for each in (text, os.path.expanduser(os.path.expandvars(text))):
-        whole = os.path.join(workspace, each)
-        for path in (whole, os.path.normpath(whole)):
-            folder, name = os.path.split(path.rstrip("/"))
+    for name in (text, os.path.expanduser(os.path.expandvars(text))):
+        absolute = os.path.join(workspace, name)
+        for path in (absolute, os.path.normpath(absolute)):
+            folder, last = os.path.split(path.rstrip("/"))
             yield os.path.realpath(path)
-            if name not in ("", ".", ".."):  # the name itself, which may be a link to another place
-                yield os.path.join(os.path.realpath(folder), name)
+            if last not in ("", ".", ".."):  # the name itself, which may be a link to another place
+                yield os.path.join(os.path.realpath(folder), last)

@@ -40,7 +40,8 @@ def may_match_below(pattern: str, path: str, workspace: str) -> bool:
 def allows_commands(patterns: Sequence[str], commands: Sequence[Command]) -> bool:
     """Return whether a pattern covers every command, and there is at least one; unknown words are not covered."""
     return bool(commands) and all(
-        None not in each and any(_covers(pattern.split(), each, "*") for pattern in patterns) for each in commands
+        None not in command and any(_covers(pattern.split(), command, "*") for pattern in patterns)
+        for command in commands
     )
 
 
@@ -49,7 +50,7 @@ def concerns_commands(patterns: Sequence[str], commands: Sequence[Command]) -> M
 
     Variables in front of a program and the program's folder make no difference: `A=1 /bin/rm x` is `rm x`.
     """
-    forms = [form for each in commands for form in dict.fromkeys((each, _plain(each)))]
+    forms = [form for command in commands for form in dict.fromkeys((command, _plain(command)))]
     tried = [(pattern.split(), form) for pattern in patterns for form in forms]
     if any(_covers(words, form, "*") for words, form in tried):
         return "yes"
@@ -90,11 +91,11 @@ def _fits(part: str, pattern: str, *, is_generous: bool) -> bool:
 
 def _beyond(places: set[int], pattern: Sequence[str], star: str) -> set[int]:
     """Return these places and those behind any `star` at them, which may stand for nothing."""
-    found = set(places)
+    reached = set(places)
     for place in range(len(pattern)):
-        if place in found and pattern[place] == star:
-            found.add(place + 1)
-    return found
+        if place in reached and pattern[place] == star:
+            reached.add(place + 1)
+    return reached
 
 
 @lru_cache(maxsize=1_000)

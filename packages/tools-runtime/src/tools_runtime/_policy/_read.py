@@ -25,59 +25,59 @@ _COMMAND = "write the words of one simple command, without quotes: git diff *"
 _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 10 }'
 
 
-def near(key: Any, known: Iterable[str]) -> str:
+def near(key: Any, candidates: Iterable[str]) -> str:
     """Return `did you mean` with a similar name, or an empty text."""
-    similar = closest(str(key), known, 1)
+    similar = closest(str(key), candidates, 1)
     return f" (did you mean {similar[0]}?)" if similar else ""
 
 
-def read_rules(given: Any, source: str) -> list[Rule]:
+def read_rules(value: Any, source: str) -> list[Rule]:
     """Read rules from TOML or Python. PolicyError names the rule, the key, and a valid form."""
-    if not isinstance(given, list | tuple):
-        raise PolicyError(f"{source}: rule is {given!r:.60}; write each rule as [[rule]], followed by its keys")
-    return [_rule(each, source, number) for number, each in enumerate(given, 1)]
+    if not isinstance(value, list | tuple):
+        raise PolicyError(f"{source}: rule is {value!r:.60}; write each rule as [[rule]], followed by its keys")
+    return [_rule(item, source, number) for number, item in enumerate(value, 1)]
 
 
-def _rule(given: Any, source: str, number: int) -> Rule:
-    where = f"{source}: rule {number}"
-    if not isinstance(given, Mapping):
-        raise PolicyError(f"{where}: {given!r:.60} is not a table of keys")
-    for key in given:
+def _rule(value: Any, source: str, number: int) -> Rule:
+    place = f"{source}: rule {number}"
+    if not isinstance(value, Mapping):
+        raise PolicyError(f"{place}: {value!r:.60} is not a table of keys")
+    for key in value:
         if key not in _KEYS:
-            raise PolicyError(f"{where}: unknown key {key!r}{near(key, _KEYS)}; the keys are {', '.join(_KEYS)}")
-    decision = given.get("decision")
+            raise PolicyError(f"{place}: unknown key {key!r}{near(key, _KEYS)}; the keys are {', '.join(_KEYS)}")
+    decision = value.get("decision")
     if not isinstance(decision, str) or decision not in STRICTNESS:
-        raise PolicyError(f'{where}: decision is {decision!r}; write decision = "allow", "ask" or "deny"')
+        raise PolicyError(f'{place}: decision is {decision!r}; write decision = "allow", "ask" or "deny"')
     for name in _HINTS:
-        if not isinstance(given.get(name, True), bool):
-            raise PolicyError(f"{where}: {name} is {given[name]!r}; write true or false")
-    if not isinstance(given.get("reason", ""), str):
-        raise PolicyError(f"{where}: reason is {given['reason']!r}; write text")
+        if not isinstance(value.get(name, True), bool):
+            raise PolicyError(f"{place}: {name} is {value[name]!r}; write true or false")
+    if not isinstance(value.get("reason", ""), str):
+        raise PolicyError(f"{place}: reason is {value['reason']!r}; write text")
     return Rule(
         decision=cast("Outcome", decision),
         source=source,
         number=number,
-        text=", ".join(f"{key} = {json.dumps(each, ensure_ascii=False, default=str)}" for key, each in given.items()),
-        tools=_texts(given, "tool", where, _is_tool, 'write plain names without a distribution: ["read_*", "grep"]'),
-        hints={name: given[name] for name in _HINTS if name in given},
-        paths=_texts(given, "paths", where, _is_path, _PATH),
-        commands=_texts(given, "commands", where, _is_command, _COMMAND),
-        arguments=_arguments(given.get("arguments", {}), where),
-        reason=given.get("reason", ""),
+        text=", ".join(f"{key} = {json.dumps(item, ensure_ascii=False, default=str)}" for key, item in value.items()),
+        tools=_texts(value, "tool", place, _is_tool, 'write plain names without a distribution: ["read_*", "grep"]'),
+        hints={name: value[name] for name in _HINTS if name in value},
+        paths=_texts(value, "paths", place, _is_path, _PATH),
+        commands=_texts(value, "commands", place, _is_command, _COMMAND),
+        arguments=_arguments(value.get("arguments", {}), place),
+        reason=value.get("reason", ""),
     )
 
 
 def _texts(
-    given: Mapping[str, Any], key: str, where: str, is_good: Callable[[str], bool], advice: str
+    value: Mapping[str, Any], key: str, place: str, is_good: Callable[[str], bool], advice: str
 ) -> Sequence[str]:
-    if key not in given:
+    if key not in value:
         return ()
-    values = [given[key]] if isinstance(given[key], str) else given[key]
+    values = [value[key]] if isinstance(value[key], str) else value[key]
     if not isinstance(values, list | tuple) or not values:
-        raise PolicyError(f"{where}: {key} is {values!r}; write text, or a list with at least one: {advice}")
-    for each in values:
-        if not isinstance(each, str) or not is_good(each):
-            raise PolicyError(f"{where}: {key} has {each!a}; {advice}")
+        raise PolicyError(f"{place}: {key} is {values!r}; write text, or a list with at least one: {advice}")
+    for item in values:
+        if not isinstance(item, str) or not is_good(item):
+            raise PolicyError(f"{place}: {key} has {item!a}; {advice}")
     return tuple(values)
 
 
@@ -96,14 +96,14 @@ def _is_command(text: str) -> bool:
     return bool(text.split()) and not any(sign in text for sign in (";", "|", "&", "\n", "$(", "`", "'", '"'))
 
 
-def _arguments(given: Any, where: str) -> Mapping[str, Condition]:
-    if not isinstance(given, Mapping):
-        raise PolicyError(f"{where}: arguments is {given!r:.60}; write a table: {{ limit = {{ max = 10 }} }}")
-    return {name: _condition(value, f"{where}: arguments.{name}") for name, value in given.items()}
+def _arguments(value: Any, place: str) -> Mapping[str, Condition]:
+    if not isinstance(value, Mapping):
+        raise PolicyError(f"{place}: arguments is {value!r:.60}; write a table: {{ limit = {{ max = 10 }} }}")
+    return {name: _condition(item, f"{place}: arguments.{name}") for name, item in value.items()}
 
 
-def _condition(given: Any, where: str) -> Condition:
-    condition: Condition = given if isinstance(given, list | tuple | Mapping) else (given,)
+def _condition(value: Any, place: str) -> Condition:
+    condition: Condition = value if isinstance(value, list | tuple | Mapping) else (value,)
     if not isinstance(condition, Mapping):
         is_good = all(map(_is_value, condition))
     elif "glob" in condition:
@@ -112,13 +112,13 @@ def _condition(given: Any, where: str) -> Condition:
         is_good = condition.keys() <= {"min", "max"} and all(map(_is_number, condition.values()))
         is_good = is_good and condition.get("min", -inf) <= condition.get("max", inf)
     if not condition or not is_good:
-        raise PolicyError(f"{where} is {given!r}; {_VALUE}")
+        raise PolicyError(f"{place} is {value!r}; {_VALUE}")
     return condition
 
 
-def _is_value(given: Any) -> bool:
-    return isinstance(given, str | bool) or _is_number(given)
+def _is_value(value: Any) -> bool:
+    return isinstance(value, str | bool) or _is_number(value)
 
 
-def _is_number(given: Any) -> bool:
-    return isinstance(given, int | float) and not isinstance(given, bool) and given == given  # noqa: PLR0124  (not nan)
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124  (not nan)

@@ -42,7 +42,7 @@ class Rule:
 
     def concerns_tool(self, name: str) -> bool:
         """Return whether the rule is for tools of this name."""
-        return not self.tools or any(fnmatchcase(name, each) for each in self.tools)
+        return not self.tools or any(fnmatchcase(name, pattern) for pattern in self.tools)
 
     def match(self, facts: Facts) -> Match:
         """Return whether the rule matches a call; `perhaps` if a fact is unknown."""
@@ -61,7 +61,7 @@ class Rule:
             values = value if isinstance(value, list) else [value]
             if value is UNKNOWN:
                 match = "perhaps"
-            elif not values or not some(_holds(condition, each) for each in values):
+            elif not values or not some(_holds(condition, item) for item in values):
                 return "no"
         return match
 
@@ -96,7 +96,9 @@ class Rule:
 def _holds(condition: Condition, value: Any) -> bool:
     """Return whether a single value fits; as in JSON, true is not 1."""
     if not isinstance(condition, Mapping):
-        return any(isinstance(value, bool) == isinstance(each, bool) and value == each for each in condition)
+        return any(
+            isinstance(value, bool) == isinstance(expected, bool) and value == expected for expected in condition
+        )
     if "glob" in condition:
         return isinstance(value, str) and fnmatchcase(value, condition["glob"])
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

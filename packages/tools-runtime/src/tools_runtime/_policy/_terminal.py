@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools_runtime._policy._decision import Scope
 
 _LONGEST = 2_000  # characters of one line that are shown at first
-_MOST_ARGUMENTS = 20  # that are shown at first
+_MAX_ARGUMENTS = 20  # that are shown at first
 _POLL = 0.1  # seconds between looks at the deadline
 _ANSWERS: Mapping[str, Scope] = {
     **dict.fromkeys(("o", "once", "y", "yes"), "once"),
@@ -45,7 +45,7 @@ def ask_on_terminal(request: ApprovalRequest) -> Scope | Literal[False] | None:
 
 def _ask(request: ApprovalRequest) -> Scope | Literal[False] | None:
     _discard_typed()
-    question = "".join(f"[{each[0]}]{each[1:]}, " for each in request.scopes) + "[N]o"
+    question = "".join(f"[{scope[0]}]{scope[1:]}, " for scope in request.scopes) + "[N]o"
     is_cut = _show(request, is_whole=False)
     while True:
         _write(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
@@ -66,11 +66,11 @@ def _show(request: ApprovalRequest, *, is_whole: bool) -> bool:
     hints = ", ".join(name if value else f"not {name}" for name, value in request.effects.annotations.items())
     names = [name for name in request.tool.input_schema.get("properties", {}) if name in request.arguments]
     names += [name for name in request.arguments if name not in names]  # the model's own names hide none of the tool's
-    shown = names if is_whole else names[:_MOST_ARGUMENTS]
-    hidden = len(names) - len(shown)
+    visible_names = names if is_whole else names[:_MAX_ARGUMENTS]
+    hidden = len(names) - len(visible_names)
     lines = [
         f"{visible(request.tool.name)} wants to run ({hints or 'no hints declared'})",
-        *(f"  {visible(name)} = {_json(request.arguments[name])}" for name in shown),
+        *(f"  {visible(name)} = {_json(request.arguments[name])}" for name in visible_names),
         *([f"  <<< {hidden:,} more arguments are not shown >>>"] if hidden else []),
         f"files: {_json(request.effects.paths)}",
         f"workspace: {_json(str(request.context.workspace or ''))}, run: {_json(request.run_id)}",

@@ -50,8 +50,8 @@ class Runtimes:
                 raise ValueError(f"no runtime is called {kind!r}; there are {', '.join(sorted(self._named))}{hint}")
             kind = self._named[kind]
         if isinstance(kind, type) and issubclass(kind, Runtime) and kind is not Runtime:
-            made = self._made.get(kind)
-            return self._made.setdefault(kind, kind()) if made is None else made
+            runtime = self._made.get(kind)
+            return self._made.setdefault(kind, kind()) if runtime is None else runtime
         if not callable(kind) or isinstance(kind, type):
             raise TypeError(
                 f"a runtime is a name, a class or an instance of Runtime, or a function of the context; got {choice!r}"
@@ -64,10 +64,10 @@ class Runtimes:
         if isinstance(choice, Runtime):
             return choice
         returned = call_with_context(choice, context)
-        made = None if returned is None else self.resolve(returned)
-        if not isinstance(made, Runtime):
+        runtime = None if returned is None else self.resolve(returned)
+        if not isinstance(runtime, Runtime):
             raise TypeError(f"a function for a runtime returned {returned!r}, which is not a runtime")
-        return made
+        return runtime
 
     def close(self) -> None:
         """Close the runtimes that were created here."""

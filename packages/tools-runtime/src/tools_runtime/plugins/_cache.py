@@ -84,8 +84,8 @@ class Cache:
             return None
         stored = pool.results.find(request)
         if stored is not None and (age := monotonic() - stored.since) < self.seconds:
-            own = copy.deepcopy(stored.result)  # its receiver may change it
-            return own.with_metadata({"cached": True, "age": round(age, 3)})
+            answer = copy.deepcopy(stored.result)  # its receiver may change it
+            return answer.with_metadata({"cached": True, "age": round(age, 3)})
         changes = pool.changes
         result = yield
         if result.ok and not result.halted:
@@ -127,10 +127,10 @@ class _Pool:
 
 def _request(call: ToolCall, tool: Tool, context: Context) -> Request | None:
     """Return everything that a result depends on; None if that is not plain JSON."""
-    given, state, workspace = arguments_of(call), {}, context.workspace
+    state, workspace = {}, context.workspace
     if tool.takes_context:
         state = {name: value for name, value in context.state.items() if name not in _TRACE}
-    arguments, known = canonical_or_none(given), canonical_or_none(state)
-    if given is None or arguments is None or known is None:
+    arguments, state_text = canonical_or_none(arguments_of(call)), canonical_or_none(state)
+    if arguments in (None, "null") or state_text is None:
         return None
-    return id(tool), arguments, None if workspace is None else str(workspace), known
+    return id(tool), arguments, None if workspace is None else str(workspace), state_text

@@ -41,11 +41,11 @@ def annotations_of(tool: Tool, call: ToolCall, context: Context) -> Mapping[str,
 
 def with_content(result: Result, content: Any, metadata: Mapping[str, Any]) -> Result:
     """Return the same result with other content and more metadata; the content of an error is its message."""
-    whole = {**result.metadata, **metadata}
+    merged = {**result.metadata, **metadata}
     if not result.ok:
         kind = result.error_type or "execution_error"
-        return Result.error(content, type=kind, metadata=whole, exception=result.exception)
-    return Result.ok(result.output, metadata=whole, content=content)
+        return Result.error(content, type=kind, metadata=merged, exception=result.exception)
+    return Result.ok(result.output, metadata=merged, content=content)
 
 
 def content_size(result: Result) -> int:

@@ -47,27 +47,27 @@ class LogFile:
         """Return the file and its size, opened if `path` is not the one that is open."""
         if self._file is not None:
             with suppress(FileNotFoundError):
-                found = os.lstat(self.path)
-                if os.path.samestat(found, self._file[1]):
-                    return self._file[0], found.st_size
+                status = os.lstat(self.path)
+                if os.path.samestat(status, self._file[1]):
+                    return self._file[0], status.st_size
         file = _Descriptor(os.open(self.path, _FLAGS, 0o600))
-        found = os.fstat(file.number)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.number)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(self.path))
-        if found.st_uid != os.geteuid():
+        if status.st_uid != os.geteuid():
             raise PermissionError(errno.EPERM, "belongs to another user", str(self.path))
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             os.fchmod(file.number, 0o600)
-        self._file = file, found
-        return file, found.st_size
+        self._file = file, status
+        return file, status.st_size
 
     def _rotate(self) -> None:
         """Rename the files, unless another writer does it or has done it."""
         file = _Descriptor(os.open(self.path, _FLAGS, 0o600))  # a lock of the open file is shared with forks
         try:
             fcntl.flock(file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found = os.fstat(file.number)
-            if found.st_size < self._max_bytes or not os.path.samestat(found, self.path.lstat()):
+            status = os.fstat(file.number)
+            if status.st_size < self._max_bytes or not os.path.samestat(status, self.path.lstat()):
                 return
             for number in range(self._backups, 1, -1):
                 with suppress(FileNotFoundError):

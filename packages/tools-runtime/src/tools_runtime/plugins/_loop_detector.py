@@ -75,10 +75,10 @@ def _without_durations(content: Any) -> Any:
 
 
 def _warned(result: Result, period: int, repeats: int) -> Result:
-    what = "the same call with the same arguments gave the same result"
+    description = "the same call with the same arguments gave the same result"
     if period > 1:
-        what = f"the same {period} calls with the same results were repeated"
-    warning = f"[Warning: {what} {repeats} times in a row. Try something else, or explain why you cannot.]"
+        description = f"the same {period} calls with the same results were repeated"
+    warning = f"[Warning: {description} {repeats} times in a row. Try something else, or explain why you cannot.]"
     content = result.content
     text = f"{content}\n\n{warning}" if isinstance(content, str) else [*content, warning]
     return with_content(result, text, {"loop": {"period": period, "repeats": repeats}})

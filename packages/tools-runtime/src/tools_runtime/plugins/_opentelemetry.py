@@ -67,12 +67,12 @@ class OpenTelemetry:
 
 
 def _attributes(call: ToolCall, tool: Tool | None, name: str) -> dict[str, str]:
-    made = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
     if call.id is not None:
-        made["gen_ai.tool.call.id"] = _encodable(str(call.id))
+        attributes["gen_ai.tool.call.id"] = _encodable(str(call.id))
     if tool is not None and tool.description:
-        made["gen_ai.tool.description"] = tool.description
-    return made
+        attributes["gen_ai.tool.description"] = tool.description
+    return attributes
 
 
 def _encodable(text: str) -> str:

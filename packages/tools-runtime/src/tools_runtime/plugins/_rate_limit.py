@@ -148,9 +148,9 @@ def _refused(call: ToolCall, reason: str, wait: float | None = None) -> Result:
 def _count(rate: str | tuple[int, float]) -> tuple[int, float]:
     try:
         count, seconds = (rate.split("/")[0], _UNITS[rate.split("/")[1]]) if isinstance(rate, str) else rate
-        found = int(count), float(seconds)
+        parsed = int(count), float(seconds)
     except (ValueError, KeyError, TypeError, IndexError):
-        found = 0, 0.0
-    if found[0] < 1 or not 0 < found[1] < 1e9:
+        parsed = 0, 0.0
+    if parsed[0] < 1 or not 0 < parsed[1] < 1e9:
         raise ValueError(f'a rate is "10/s", "10/min", "10/h" or (count, seconds), above 0; got {rate!r}')
-    return found
+    return parsed

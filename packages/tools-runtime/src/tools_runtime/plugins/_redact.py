@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HIDDEN = "[redacted]"
 _LONGEST = 2_000  # characters of a string
 _SEARCHED = 10_000  # characters of a string that are searched
-_MOST = 100_000  # characters of all strings together
+_MAX_TOTAL = 100_000  # characters of all strings together
 _DEEPEST = 12
 
 # The group `secret` is hidden.
@@ -67,7 +67,7 @@ class Redactor:
 
     def copy(self, value: Any) -> Any:
         """Return a copy as plain JSON without secrets."""
-        return self._copied(value, _DEEPEST, [_MOST])
+        return self._copied(value, _DEEPEST, [_MAX_TOTAL])
 
     def _copied(self, value: Any, depth: int, room: list[int]) -> Any:
         if room[0] < 0:
@@ -99,8 +99,8 @@ class Redactor:
 
 
 def _hide(match: re.Match[str]) -> str:
-    whole, start = match[0], match.start()
-    return whole[: match.start("secret") - start] + HIDDEN + whole[match.end("secret") - start :]
+    text, start = match[0], match.start()
+    return text[: match.start("secret") - start] + HIDDEN + text[match.end("secret") - start :]
 
 
 def _hide_named(text: str) -> str:

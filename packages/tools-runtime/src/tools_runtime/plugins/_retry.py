@@ -100,7 +100,7 @@ class Retry:
 
         longest = min(self.most, self.first * 2.0 ** min(attempts - 1, 64))
         delay = random.uniform(0, longest)  # noqa: S311  (spreads load, guards nothing)
-        asked = result.metadata.get("retry_after")
-        if isinstance(asked, int | float) and asked > delay:
-            return float(asked) if asked <= self.most else None
+        retry_after = result.metadata.get("retry_after")
+        if isinstance(retry_after, int | float) and retry_after > delay:
+            return float(retry_after) if retry_after <= self.most else None
         return delay

@@ -13,7 +13,7 @@ from tools_runtime.remote import describe_error, pack_context
 if TYPE_CHECKING:
     from tools_core import Context, Tool, ToolCall
 
-_MOST_TOOLS = 1_000
+_MAX_TOOLS = 1_000
 
 
 class PackedTool(NamedTuple):
@@ -45,7 +45,7 @@ class Tools:
                 'or run it with runtime="thread".',
                 "unavailable",
             ) from error
-        if len(self._packed) >= _MOST_TOOLS:
+        if len(self._packed) >= _MAX_TOOLS:
             self._packed.clear()  # a tool that is used again gets another number
         number = next(self._numbers)
         packed = self._packed[id(tool)] = PackedTool(tool, number, dump(("tool", (number, data))))

@@ -102,21 +102,21 @@ def _reap(worker: int) -> int | None:
     """Collect all children that have ended; returns the exit code of the worker if it is among them."""
     code = None
     with suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            if ended[0] == worker:
-                code = os.waitstatus_to_exitcode(ended[1])
+        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+            if child[0] == worker:
+                code = os.waitstatus_to_exitcode(child[1])
     return code
 
 
 def _kill_children() -> None:
     """Kill in rounds until there are no children: this process adopts the children of killed processes."""
-    own = b"%d" % os.getpid()
+    pid = b"%d" % os.getpid()
     with suppress(ChildProcessError, FileNotFoundError):  # no more children; or no /proc
         while True:
             if os.waitpid(-1, os.WNOHANG)[0]:
                 continue
             for name in filter(str.isdigit, os.listdir("/proc")):
-                if process_fields(name)[1:2] == [own]:
+                if process_fields(name)[1:2] == [pid]:
                     with suppress(OSError):  # it has ended, or belongs to another user
                         os.kill(int(name), signal.SIGKILL)
             os.waitpid(-1, 0)
