@@ -156,9 +156,8 @@ _ADAPTER: TypeAdapter[System | User | Assistant | ToolResult] = TypeAdapter(AnyM
 
 
 def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User | Assistant | ToolResult:
-    """Make the message again that gave this dict or JSON text.
+    """Return the message of a dict or JSON text, the inverse of `to_dict` and `to_json`.
 
-    Raises: ValueError that names the role or the fields that are wrong (pydantic's ValidationError), or the place that
-    is not JSON.
+    Raises ValueError for invalid JSON, and pydantic's ValidationError, a ValueError, for invalid fields.
     """
     return _ADAPTER.validate_python(json.loads(value) if isinstance(value, str | bytes) else value)

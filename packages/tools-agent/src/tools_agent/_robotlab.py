@@ -185,6 +185,6 @@ class ToolResultMessage(_Message, frozen=True):
         return view
 
     def to_message(self) -> ToolResult:
-        """Return the result that this is a view of, else a new one with this content."""
-        made = Result.error(str(self.error)) if self.is_error else Result.ok(self.data)
-        return self._viewed or ToolResult(tool_call_id=self.tool.id, name=self.tool.name, result=made)
+        """Return the original result, or a new one with this content."""
+        result = Result.error(str(self.error)) if self.is_error else Result.ok(self.data)
+        return self._viewed or ToolResult(tool_call_id=self.tool.id, name=self.tool.name, result=result)

@@ -1,9 +1,10 @@
-"""`SessionLog`: what a run reads from its session, and records in it."""
+"""`SessionLog`: the records of a session, read and written by its runs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import RLock
 from typing import Any
 from uuid import uuid4
@@ -45,7 +46,7 @@ class SessionLog:
         self.transcript = Transcript(id)
         self._records: list[Record] = []  # of a session without a store
         self._seq = 0
-        self._run: str | None = None  # the run that is under way
+        self._run: str | None = None  # the active run
         self._lock = RLock()
 
     # ------------------------------------------------------------------------------------------------ runs
@@ -53,11 +54,11 @@ class SessionLog:
     def begin(self, run: str) -> None:
         """Reserve the session for a run, and read what has happened since the last one.
 
-        Raises SessionConflictError if another run is under way.
+        Raises SessionConflictError during another run.
         """
         with self._lock:
             if self._run is not None:
-                raise SessionConflictError(f"a run of session {self.id!r} is under way; wait for its end")
+                raise SessionConflictError(f"session {self.id!r} is in use by another run; wait until it ends")
             key = self.key if self.store is None else self.store.acquire(self.id, run)
             self._run = run
         if key != self.key:
@@ -98,7 +99,7 @@ class SessionLog:
     def last_results(self) -> list[Result]:
         """The results of the calls of the last message."""
         entries = self.transcript.entries
-        return [each.message.result for each in entries[-1].results.values()] if entries else []
+        return [result.message.result for result in entries[-1].results.values()] if entries else []
 
     @property
     def reply_count(self) -> int:
@@ -159,7 +160,7 @@ class SessionLog:
         entry = self.transcript.askers.get(call_id)
         if entry is None:
             raise KeyError(f"the session has no call {call_id!r}")
-        call = next(each for each in entry.message.tool_calls if each.id == call_id)
+        call = next(call for call in entry.message.tool_calls if call.id == call_id)
         message = ToolResult(id=f"result_{call_id}", tool_call_id=call_id, name=call.name, result=result)
         return "tool_finished", {"call_id": call_id, "message": message}
 
@@ -167,10 +168,10 @@ class SessionLog:
 
     @property
     def records(self) -> list[Record]:
-        """All records, also those that a rollback has undone."""
+        """All records, including the records that a rollback has undone."""
         if self.store is not None:
             return self.store.read(self.id)
-        return [Record(each.kind, as_json(each.data), each.run, each.seq, each.at) for each in self._records]
+        return [replace(record, data=as_json(record.data)) for record in self._records]
 
     def create(self, changes: Sequence[Change], metadata: Mapping[str, Any] | None) -> None:
         """Create the session in its store; in one transaction, so that no session lacks its instructions."""

@@ -184,7 +184,7 @@ class Session:
     def remove(self, id: str) -> Any:
         """Remove a message with the results of its calls. Return the message, or None for an unknown id.
 
-        Raises ValueError for a result: without one its call would be made again. Use `update(tool_call_id=...)`.
+        Raises ValueError for a result, since its call would run again. Use `update(tool_call_id=...)`.
         """
         entry = self.log.transcript.find(id)
         if entry is None:
@@ -192,8 +192,8 @@ class Session:
         message = entry.message
         if isinstance(message, ToolResult):
             raise ValueError(  # noqa: TRY004  (the kind of message is a value here)
-                "a result cannot be removed, since its call would be made again: change it with "
-                f"update(tool_call_id={message.tool_call_id!r}, ...), or remove the message that asks for the call"
+                "a result cannot be removed, since its call would run again: change it with "
+                f"update(tool_call_id={message.tool_call_id!r}, ...), or remove the message with the call"
             )
         self.log.write([("remove", {"ids": [id]})])
         return message
@@ -228,21 +228,21 @@ class Session:
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
         pending = self._check_asked(call_id)
-        given = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
+        answer = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
         if "agent" in pending:  # the sub-agent receives the answer
-            self.log.write([("approval_given", given)])
+            self.log.write([("approval_given", answer)])
             return
         because = f": {reason}" if reason else " by the user"
         again = " again" if pending.get("was_started") else ""
         message = (
             f"{pending['tool']} was not called{again}: denied{because}. "
-            "Do not try to reach the same by other means; tell the user, or go on without it."
+            "Do not work around this. Tell the user, or continue without it."
         )
         denied = Result.error(message, type="denied")
-        self.log.write([("approval_given", given), self.log.result_of(call_id, denied)])
+        self.log.write([("approval_given", answer), self.log.result_of(call_id, denied)])
 
     def _check_asked(self, call_id: str) -> Mapping[str, Any]:
-        waiting = {each["call_id"]: each for each in self.pending_approvals}
+        waiting = {request["call_id"]: request for request in self.pending_approvals}
         if call_id not in waiting:
             raise KeyError(f"no call {call_id!r} waits for approval; waiting: {', '.join(waiting) or 'none'}")
         return waiting[call_id]

@@ -1,7 +1,6 @@
 """`Transcript`: the messages of a session and the state of its tool calls, as its records leave them.
 
-Results are kept with the message that asked for them. So a call has at most one result, and the result comes directly
-after its request, whatever happens in between.
+A message owns the results of its calls. So a call has at most one result, directly after the message with the call.
 """
 
 from __future__ import annotations
@@ -67,25 +66,25 @@ class Entry:
 
 
 class CallState:
-    """What is known of a tool call besides its result."""
+    """The state of a tool call without a result."""
 
     __slots__ = ("answers", "approved", "attempts", "attempts_settled", "pending")
 
     def __init__(self) -> None:
         self.attempts = 0  # how many times it was started
-        self.attempts_settled = 0  # how many of these are known to have ended, or to the user who approved the call
+        self.attempts_settled = 0  # how many of these have ended, or are known to the user who approved the call
         self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
         self.approved: Mapping[str, Any] | None = None  # the answer to it
         self.answers: dict[str, Mapping[str, Any]] = {}  # the answers to the requests of a sub-agent, by call id
 
 
 class Transcript:
-    """The messages of a session: see the module. `records` are those that no rollback has undone."""
+    """The messages of a session, from records that no rollback has undone."""
 
     def __init__(self, session: str, records: Iterable[Record] = ()) -> None:
         self._record = (session, 0)  # the record that is being read, for errors
         self.entries: list[Entry] = []
-        self.calls: dict[str, CallState] = {}  # those that were started or asked about, by id
+        self.calls: dict[str, CallState] = {}  # calls that were started or need approval, by id
         self.summary: Mapping[str, Any] | None = None
         self.approved_keys: dict[str, str] = {}  # who approved a request for the whole session, by its key
         self.reply_count = 0
@@ -122,7 +121,7 @@ class Transcript:
 
     @property
     def last_reply(self) -> Entry | None:
-        """The last reply of the model: its calls are those that may still run."""
+        """The last reply of the model; only its calls may still run."""
         return next((entry for entry in reversed(self.entries) if entry.is_assistant), None)
 
     # ------------------------------------------------------------------------------------------------ changing
@@ -170,7 +169,7 @@ class Transcript:
         if not entry.is_assistant:
             return
         for call in before:
-            if call not in entry.message.tool_calls:  # what was approved, or started, was another call
+            if call not in entry.message.tool_calls:  # approvals and starts were of another call
                 self._forget(call.id)
             if call.id not in entry.call_ids:
                 self._drop_result(entry, call.id)
@@ -274,20 +273,20 @@ def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
     """
     changes: list[Change] = []
     renamed: dict[str | None, str | None] = {}
-    taken: set[str | None] = set()
-    seen: set[str] = set()
+    call_ids: set[str | None] = set()
+    ids: set[str] = set()
     for value in messages:
         message: Any = message_from_dict(value) if isinstance(value, dict) else value
         if not isinstance(message, Message):
-            raise TypeError(f"a message is a Message or what its to_dict() returns, got {type(message).__name__}")
-        if message.id in seen:
+            raise TypeError(f"a message is a Message or the dict of its to_dict(), got {type(message).__name__}")
+        if message.id in ids:
             raise ValueError(f"two messages have the id {message.id!r}")
-        seen.add(message.id)
+        ids.add(message.id)
         if isinstance(message, Assistant):
-            asked = message
-            message = with_unique_ids(message, taken)
-            taken |= {call.id for call in message.tool_calls}
-            renamed |= {old.id: new.id for old, new in zip(asked.tool_calls, message.tool_calls, strict=True)}
+            original = message
+            message = with_unique_ids(message, call_ids)
+            call_ids |= {call.id for call in message.tool_calls}
+            renamed |= {old.id: new.id for old, new in zip(original.tool_calls, message.tool_calls, strict=True)}
         if not isinstance(message, ToolResult):
             changes.append(("message", {"message": message}))
         elif message.tool_call_id in renamed:
@@ -295,13 +294,13 @@ def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
             changes.append(("tool_finished", {"call_id": id, "message": message.replace(tool_call_id=id)}))
         elif not heal:
             raise ValueError(
-                f"the result {message.id!r} answers the call {message.tool_call_id!r}, which no earlier message makes; "
+                f"the result {message.id!r} answers the call {message.tool_call_id!r}, which no earlier message has; "
                 "leave it out, or pass heal=True to drop such results"
             )
     return changes
 
 
-def with_unique_ids(reply: Assistant, taken: Container[str | None]) -> Assistant:
+def with_unique_ids(reply: Assistant, call_ids: Container[str | None]) -> Assistant:
     """Return a reply whose calls have ids that no other call of the session has.
 
     Some servers send none, or count from 0 in each reply. A reply that changes loses its provider's own items.
@@ -309,7 +308,7 @@ def with_unique_ids(reply: Assistant, taken: Container[str | None]) -> Assistant
     calls: list[ToolCall] = []
     used: set[str] = set()
     for call in reply.tool_calls:
-        id = call.id if call.id and call.id not in taken and call.id not in used else f"call_{uuid4().hex[:24]}"
+        id = call.id if call.id and call.id not in call_ids and call.id not in used else f"call_{uuid4().hex[:24]}"
         used.add(id)
         calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
     is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
