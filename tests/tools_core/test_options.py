@@ -35,10 +35,6 @@ def test_tool_options_on_a_static_execute_are_refused(decorate):
         type("Remove", (Tool,), {"execute": decorate(execute)})
 
 
-def test_a_method_of_a_plain_class_keeps_its_options():
-    assert tool(Mixin().remove).requires_approval
-
-
 def test_options_pass_through_other_decorators():
     def logged(function):
         @functools.wraps(function)
@@ -65,6 +61,17 @@ def test_a_mixin_of_a_toolset_keeps_its_options():
     files = Files()
     assert files.tool("remove").requires_approval
     assert files.remove("a") == files.tool("remove").call(path="a").output == "removed a"
+
+
+def test_a_decorated_method_of_another_class_cannot_be_registered():
+    class Files:
+        @tool(requires_approval=True)
+        def remove(self, path: str) -> str:
+            """Remove a file."""
+            return path
+
+    with pytest.raises(DefinitionError, match="needs a class that inherits from Toolset"):
+        Registry().register(Files().remove)
 
 
 def test_a_class_cannot_be_decorated():

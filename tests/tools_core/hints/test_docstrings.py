@@ -160,3 +160,9 @@ def test_no_text_raises(text):
     assert isinstance(description, str)
     assert all(name.isidentifier() or name[0].isalnum() for name in parameters)
     assert all(parameters.values())
+
+
+def test_a_section_may_start_on_the_first_line():
+    google = "Args:\n        query: What to find.\n        limit: Number of items.\n    "
+    assert parse_docstring(google) == ("", {"query": "What to find.", "limit": "Number of items."})
+    assert parse_docstring(f"{google}\n    Returns:\n        Things.\n    ")[1]["query"] == "What to find."

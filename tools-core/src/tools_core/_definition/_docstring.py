@@ -26,6 +26,8 @@ _RULE = re.compile(r"\s*-{3,}\s*")
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     """Return the text for models, dedented and without these sections, and the texts of the parameters by name."""
     lines = [line.rstrip() for line in inspect.cleandoc(docstring or "").split("\n")]
+    if _is_title(lines[0]) and len(lines) > 1 and not _indent(lines[1]):  # cleandoc has removed the indentation
+        lines[1:] = [f"    {line}" if line else "" for line in lines[1:]]
     text: list[str] = []
     parameters: dict[str, str] = {}
     start = 0
@@ -38,6 +40,10 @@ def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip(), parameters
 
 
+def _is_title(line: str) -> bool:
+    return line.strip().rstrip(" :").lower() in _PARAMETERS | _OTHERS
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -47,10 +53,9 @@ def _read_section(lines: list[str], start: int, parameters: dict[str, str]) -> i
     line = lines[start].strip()
     if line.startswith(":"):
         return _read_field(lines, start, parameters)
-    title = line.rstrip(" :").lower()
-    if title not in _PARAMETERS | _OTHERS:
+    if not _is_title(line):
         return start
-    texts = parameters if title in _PARAMETERS else {}
+    texts = parameters if line.rstrip(" :").lower() in _PARAMETERS else {}
     if start + 1 < len(lines) and _RULE.fullmatch(lines[start + 1]):
         return _read_numpy(lines, start + 2, texts)
     return _read_google(lines, start, texts) if line.endswith(":") else start

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace as replace_fields
+from functools import cached_property
 
 from tools_core._registry._discovery import Discovery
 from tools_core._registry._entry import Entry, LoadProblem, origin_of
@@ -19,6 +20,9 @@ class Store:
     def __init__(self, registered: Mapping[str, Entry] | None = None, discovery: Discovery | None = None) -> None:
         self.registered = registered or {}
         self.discovery = discovery or Discovery()
+
+    @cached_property
+    def _entries(self) -> list[Entry]:
         others = sorted(self.discovery.entries, key=lambda entry: entry.qualified)
         entries: list[Entry] = []
         for entry in self.registered.values():
@@ -30,14 +34,18 @@ class Store:
                 is_locked = twin.digest is not None  # then the object of the entry point is loaded and compared
                 twin = replace_fields(twin, source=entry.source, tool=None if is_locked else entry.tool, problem=None)
                 entries.append(twin)
-        self._entries = [*entries, *others]
-        self._names: dict[str, list[Entry]] = {}
+        return [*entries, *others]
+
+    @cached_property
+    def _names(self) -> dict[str, list[Entry]]:
+        names: dict[str, list[Entry]] = {}
         for entry in self._entries:
             if entry.point:
-                self._names[entry.qualified] = [entry]
-            same_name = self._names.setdefault(entry.name, [])
+                names[entry.qualified] = [entry]
+            same_name = names.setdefault(entry.name, [])
             if not (same_name and same_name[0].is_registered):
                 same_name.append(entry)
+        return names
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)

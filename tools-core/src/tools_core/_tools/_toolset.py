@@ -278,7 +278,8 @@ def as_tools(value: Any) -> list[Tool]:
         return [owner.tool(value.__name__)]
     if callable(value) and not isinstance(value, type):
         return [FunctionTool(value)]
-    raise DefinitionError(f"{value!r} is not a tool; pass a Tool, a function or a Toolset")
+    advice = "register each tool" if isinstance(value, list | tuple) else "pass a Tool, a function or a Toolset"
+    raise DefinitionError(f"{value!r} is not a tool; {advice}")
 
 
 def instance_of(cls: type[T]) -> T:
