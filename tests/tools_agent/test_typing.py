@@ -31,7 +31,7 @@ class Polite(Guardrail):
         return Block("rude")
 
 
-class Clerk(Agent):
+class Clerk(Agent[Answer]):
     model = "openai:gpt-5"
     tools = [weather]
     guardrails = [Polite]
@@ -43,10 +43,12 @@ class Clerk(Agent):
 
 
 async def main() -> None:
-    assert_type(Clerk.generate("Hi", context={"user": 1}), Response)
-    assert_type(await Clerk().agenerate(files=[]), Response)
-    assert_type(Clerk.stream(User(content="Hi", files=[Image(b"")])), Stream)
-    assert_type(Clerk().astream("Hi"), AsyncStream)
+    assert_type(Clerk().generate("Hi", context={"user": 1}).output, Answer)
+    assert_type(Agent(output=Answer, model="openai:gpt-5").generate("Hi").output, Answer)
+    assert_type(Agent(model="openai:gpt-5").generate("Hi").output, str)
+    assert_type(await Clerk().agenerate(files=[]), Response[Answer])
+    assert_type(Clerk.stream(User(content="Hi", files=[Image(b"")])), Stream[Answer])
+    assert_type(Clerk().astream("Hi"), AsyncStream[Answer])
     provider: Provider = ScriptedProvider([ToolCall("1", "weather", {"city": "Oslo"})], "Sunny.")
     with Agent("office", store=SQLiteStore("a"), model=provider, tools=lambda _: [weather], window=Window(9)) as agent:
         assert_type(agent.session.on_message(print).on_message(lambda message: agent.interrupt(message)), Session)

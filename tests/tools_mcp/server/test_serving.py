@@ -274,3 +274,13 @@ def test_a_tool_registered_later_is_announced_and_one_unregistered_is_gone(mode)
             assert len((await client.list_tools(cache_mode="refresh")).tools) == 1
 
     anyio.run(main)
+
+
+def test_a_long_result_is_cut_for_clients(mode):
+    @tool
+    def log() -> str:
+        """Return a long text."""
+        return "x" * 100_000
+
+    result = with_client(lambda client: client.call_tool("log", {}), {"log": log}, mode)
+    assert len(result.content[0].text) < 31_000
