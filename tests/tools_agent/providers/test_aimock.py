@@ -100,7 +100,7 @@ def test_an_agent_runs_its_tools_with_every_provider(provider):
     assert results == ["2", "4"]
 
 
-def test_calls_are_made_and_their_results_lead_to_a_reply(provider):
+def test_results_of_calls_lead_to_a_reply(provider):
     question = User(content="two sums")
     *_, reply = pieces(provider, question)
     assert reply.content == "I add."

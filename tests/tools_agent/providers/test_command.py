@@ -15,7 +15,7 @@ pytest.importorskip("tools_filesystem")
     ("number", "code"),
     [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)],
 )
-def test_a_run_that_is_interrupted_or_killed_goes_on_in_another_process(connect, tmp_path, number, code):
+def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_path, number, code):
     write = ("call_1", "write_file", '{"path": "a.txt", "content": "x"}')
     answers = [{"texts": ["I write."], "calls": [write]}, {"texts": ["Half"], "sent": 2, "waits": True}]
     server = connect("openai", *answers, {"texts": ["All ", "done."]}).server

@@ -44,7 +44,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(model):
 
 
 @pytest.mark.parametrize(("name", "module"), [("openai", "openai"), ("gemini", "google.genai")])
-def test_an_sdk_that_is_not_installed_is_named_with_its_extra(name, module, monkeypatch):
+def test_the_error_for_a_missing_sdk_names_its_extra(name, module, monkeypatch):
     monkeypatch.delitem(sys.modules, "google.genai", raising=False)  # another test may have imported it
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ProviderError, match=rf"pip install 'tools-agent\[{name}\]'"):

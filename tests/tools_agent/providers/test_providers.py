@@ -56,13 +56,13 @@ def ask(*messages, **options):
     return Request(model="m", messages=[*messages] or [User(content="Hi")], tools=TOOLS, **options)
 
 
-def streamed(api, asked=None):
-    return list(api.provider.stream(asked or ask()))
+def streamed(api, request=None):
+    return list(api.provider.stream(request or ask()))
 
 
-def astreamed(api, asked=None):
+def astreamed(api, request=None):
     async def collect():
-        return [piece async for piece in api.provider.astream(asked or ask())]
+        return [piece async for piece in api.provider.astream(request or ask())]
 
     return asyncio.run(collect())
 
@@ -78,32 +78,32 @@ def text_of(deltas):
 
 
 def calls_of(deltas):
-    made = {}
+    calls = {}
     for delta in deltas:
         if isinstance(delta, ToolCallDelta):
-            id_, name, text = made.get(delta.index, (None, None, ""))
-            made[delta.index] = (id_ or delta.id, name or delta.name, text + delta.arguments)
-    return [(id_, name, json.loads(text)) for _, (id_, name, text) in sorted(made.items())]
+            id_, name, text = calls.get(delta.index, (None, None, ""))
+            calls[delta.index] = (id_ or delta.id, name or delta.name, text + delta.arguments)
+    return [(id_, name, json.loads(text)) for _, (id_, name, text) in sorted(calls.items())]
 
 
 def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
-    made = api(CALL)
-    *deltas, reply = pieces(made)
+    service = api(CALL)
+    *deltas, reply = pieces(service)
     assert text_of(deltas) == reply.content == "I add."
     calls = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
     assert calls_of(deltas) == calls
     assert calls == [("call_1", "math.add", {"a": 1, "b": 2}), ("call_2", "math.add", {"a": 3})]
-    assert (reply.stop_reason, reply.provider, reply.model) == ("tool", made.name, "m")
+    assert (reply.stop_reason, reply.provider, reply.model) == ("tool", service.name, "m")
     assert reply.items == ()
 
 
 def test_half_a_surrogate_pair_is_replaced_since_no_api_takes_it(api):
-    made = api(HELLO)
-    streamed(made, ask(User(content="caf\udce9, not café")))
-    assert "caf\ufffd, not café" in json.dumps(made.body, ensure_ascii=False)
+    service = api(HELLO)
+    streamed(service, ask(User(content="caf\udce9, not café")))
+    assert "caf\ufffd, not café" in json.dumps(service.body, ensure_ascii=False)
 
 
-def test_usage_counts_what_the_cache_gave_as_input(api):
+def test_usage_counts_cached_tokens_as_input(api):
     assert streamed(api(HELLO))[-1].usage == Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
 
 
@@ -112,10 +112,10 @@ def test_usage_counts_what_the_cache_gave_as_input(api):
     [(HELLO, "stop"), (HELLO | {"stop": "length"}, "length"), (HELLO | {"stop": "filter"}, "content_filter")],
 )
 def test_the_reason_to_stop_has_one_word_for_all_providers(api, answer, reason):
-    made = api(answer)
-    *_, reply = streamed(made)
+    service = api(answer)
+    *_, reply = streamed(service)
     assert reply.content == "Hello"
-    assert reply.stop_reason == ("refusal" if made.name == "anthropic" and reason == "content_filter" else reason)
+    assert reply.stop_reason == ("refusal" if service.name == "anthropic" and reason == "content_filter" else reason)
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
@@ -126,7 +126,7 @@ def test_a_refusal_is_the_text_of_the_reply_and_its_reason_to_stop(connect, name
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
-def test_a_limit_in_the_middle_of_a_call_is_an_error_that_names_the_call(connect, name):
+def test_the_error_for_a_cut_off_call_names_the_call(connect, name):
     api = connect(name, {"calls": [("call_1", "math_add", '{"a": ')], "stop": "length"})
     with pytest.raises(ProviderError, match=r"cut off \(.*\) in the call `math_add`.*raise the limit"):
         streamed(api)
@@ -152,7 +152,7 @@ def test_an_event_without_choices_is_passed_over(connect):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
-def test_arguments_that_are_not_json_reach_the_tool_as_they_are_and_go_back(connect, name):
+def test_invalid_json_arguments_reach_the_tool_and_return_to_the_model(connect, name):
     api = connect(name, {"calls": [("call_1", "math_add", '{"a": oops}')]}, HELLO)
     *_, reply = streamed(api)
     [call] = reply.tool_calls
@@ -163,23 +163,23 @@ def test_arguments_that_are_not_json_reach_the_tool_as_they_are_and_go_back(conn
     assert "oops" in json.dumps(api.body)
 
 
-def test_reasoning_goes_back_as_it_came_to_the_same_provider_alone(api, connect):
-    made = api({"thought": "Hmm.", **CALL}, HELLO)
-    *deltas, reply = streamed(made)
+def test_only_its_own_provider_receives_reasoning_again(api, connect):
+    service = api({"thought": "Hmm.", **CALL}, HELLO)
+    *deltas, reply = streamed(service)
     assert [delta for delta in deltas if isinstance(delta, ReasoningDelta)] == [ReasoningDelta("Hmm.")]
     assert reply.items
     assert json.loads(reply.to_json())["items"] == list(reply.items)
     results = [ToolResult(tool_call_id=id_, name="math.add", result=Result.ok(3)) for id_ in ("call_1", "call_2")]
     history = [User(content="Hi"), reply, *results]
-    streamed(made, ask(*history))
+    streamed(service, ask(*history))
     [kept] = {
         "openai": lambda body: [body["messages"][1].get("reasoning_content")],
         "openai-responses": lambda body: [item["encrypted_content"] for item in body["input"] if "summary" in item],
         "anthropic": lambda body: [part["signature"] for part in body["messages"][1]["content"] if "thinking" in part],
         "gemini": lambda body: [body["contents"][1]["parts"][-1]["thoughtSignature"]],
-    }[made.name](made.body)
+    }[service.name](service.body)
     assert kept in ("Hmm.", "e", "signed", "c2lnbmVk+/8=", "c2lnbmVk-_8=")
-    for name in {"openai", "openai-responses", "anthropic", "gemini"} - {made.name}:
+    for name in {"openai", "openai-responses", "anthropic", "gemini"} - {service.name}:
         other = connect(name, HELLO)
         streamed(other, ask(*history))
         assert "call_1" in json.dumps(other.body)
@@ -199,13 +199,13 @@ HISTORY = [
 ]
 
 
-def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
-    made = api(HELLO)
-    streamed(made, ask(*HISTORY, settings={"max_tokens": 99}))
+def test_a_conversation_is_encoded_for_each_api(api):
+    service = api(HELLO)
+    streamed(service, ask(*HISTORY, settings={"max_tokens": 99}))
     data = PNG.to_dict()["data"]
     url = f"data:image/png;base64,{data}"
-    body = made.body
-    if made.name == "openai":
+    body = service.body
+    if service.name == "openai":
         roles = [message["role"] for message in body["messages"]]
         assert roles == ["system", "user", "assistant", "tool", "tool", "user", "user"]
         assert body["messages"][1]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
@@ -214,14 +214,14 @@ def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
         assert body["messages"][3] == {"role": "tool", "tool_call_id": "call_1", "content": "Error: too small"}
         assert body["messages"][5]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
         assert body["max_tokens"] == 99
-    elif made.name == "openai-responses":
+    elif service.name == "openai-responses":
         kinds = [item.get("type", item.get("role")) for item in body["input"]]
         assert kinds == ["system", "user", "assistant", *["function_call"] * 2, *["function_call_output"] * 2, "user"]
         assert body["input"][1]["content"][1]["image_url"] == url
         names = [item["name"] for item in body["input"][3:5]]
         assert body["input"][6]["output"][0]["image_url"] == url
         assert (body["max_output_tokens"], body["store"]) == (99, False)
-    elif made.name == "anthropic":
+    elif service.name == "anthropic":
         assert body["system"] == [{"type": "text", "text": "Be brief."} | CACHED]
         assert [message["role"] for message in body["messages"]] == ["user", "assistant", "user"]
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
@@ -242,7 +242,7 @@ def test_a_whole_conversation_is_written_as_the_api_wants_it(api):
         assert data in json.dumps(drawn["functionResponse"]["parts"])
         assert then == {"text": "And now?"}
         assert body["generationConfig"] == {"maxOutputTokens": 99}
-    assert names == ["math.add" if made.name == "gemini" else "math_add", "draw"]
+    assert names == ["math.add" if service.name == "gemini" else "math_add", "draw"]
 
 
 SETTINGS = {"max_tokens": 9, "temperature": 0.5, "top_p": 0.9, "stop": "END", "seed": 7, "reasoning_effort": "low"}
@@ -261,20 +261,20 @@ MISSING = {"openai-responses": ["stop", "seed"], "anthropic": ["temperature", "t
 
 
 def test_settings_have_the_same_names_for_all_providers(api):
-    made = api(HELLO)
-    more = {"reasoning": {"summary": "auto"}} if made.name == "openai-responses" else {}
-    missing = MISSING.get(made.name, [])
-    streamed(made, ask(settings={name: SETTINGS[name] for name in SETTINGS if name not in missing} | more))
-    body = made.body.get("generationConfig") or made.body
-    assert {name: body[name] for name in SENT[made.name]} == SENT[made.name]
+    service = api(HELLO)
+    more = {"reasoning": {"summary": "auto"}} if service.name == "openai-responses" else {}
+    missing = MISSING.get(service.name, [])
+    streamed(service, ask(settings={name: SETTINGS[name] for name in SETTINGS if name not in missing} | more))
+    body = service.body.get("generationConfig") or service.body
+    assert {name: body[name] for name in SENT[service.name]} == SENT[service.name]
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "o4-mini", "openai/gpt-5"])
 def test_models_of_openai_receive_the_new_name_of_max_tokens(connect, model):
-    made = connect("openai", HELLO)
-    streamed(made, Request(model=model, messages=[User(content="Hi")], settings={"max_tokens": 9}))
-    assert made.body["max_completion_tokens"] == 9
-    assert "max_tokens" not in made.body
+    service = connect("openai", HELLO)
+    streamed(service, Request(model=model, messages=[User(content="Hi")], settings={"max_tokens": 9}))
+    assert service.body["max_completion_tokens"] == 9
+    assert "max_tokens" not in service.body
 
 
 @pytest.mark.parametrize(("name", "setting"), [(name, setting) for name in MISSING for setting in MISSING[name]])
@@ -289,14 +289,14 @@ def test_a_setting_that_the_sdk_does_not_know_is_a_provider_error(api):
 
 
 def test_blank_messages_do_not_reach_an_api_that_refuses_them(api):
-    made = api(HELLO)
-    streamed(made, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
-    if made.name in ("anthropic", "gemini"):
-        key, part = ("messages", "content") if made.name == "anthropic" else ("contents", "parts")
-        shown = [[each["text"] for each in message[part]] for message in made.body[key]]
-        assert shown == [["(the conversation goes on)"], ["Hello"], ["(empty)", "Hi"]]
+    service = api(HELLO)
+    streamed(service, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
+    if service.name in ("anthropic", "gemini"):
+        key, part = ("messages", "content") if service.name == "anthropic" else ("contents", "parts")
+        shown = [[each["text"] for each in message[part]] for message in service.body[key]]
+        assert shown == [["(the conversation continues)"], ["Hello"], ["(empty)", "Hi"]]
     else:
-        assert "\\n" not in json.dumps(made.body.get("messages", made.body.get("input")))
+        assert "\\n" not in json.dumps(service.body.get("messages", service.body.get("input")))
 
 
 def without_marks(value):
@@ -304,11 +304,11 @@ def without_marks(value):
 
 
 def test_anthropic_requests_of_one_session_share_a_cached_prefix(connect):
-    made = connect("anthropic", CALL, HELLO, CALL, HELLO)
-    agent = Agent(model=made.provider, tools=[add.renamed("math_add")], instructions="Be brief.")
+    service = connect("anthropic", CALL, HELLO, CALL, HELLO)
+    agent = Agent(model=service.provider, tools=[add.renamed("math_add")], instructions="Be brief.")
     agent.generate("1 + 2?")
     agent.generate("And 3?")
-    bodies = made.server.bodies
+    bodies = service.server.bodies
     assert len(bodies) == 4
     for earlier, later in itertools.pairwise(bodies):
         assert json.dumps([earlier["tools"], earlier["system"]]) == json.dumps([later["tools"], later["system"]])
@@ -320,45 +320,45 @@ def test_anthropic_requests_of_one_session_share_a_cached_prefix(connect):
 
 
 def test_marks_for_the_anthropic_cache_can_be_turned_off(connect):
-    made = connect("anthropic", HELLO, cache=False)
-    streamed(made, ask(*HISTORY))
-    assert "cache_control" not in json.dumps(made.body)
+    service = connect("anthropic", HELLO, cache=False)
+    streamed(service, ask(*HISTORY))
+    assert "cache_control" not in json.dumps(service.body)
 
 
 def test_anthropic_receives_the_examples_of_a_tool(connect):
-    made = connect("anthropic", HELLO)
-    Agent(model=made.provider, tools=[example_tool]).generate("Hi")
-    assert made.body["tools"][0]["input_examples"] == [{"city": "Oslo"}]
+    service = connect("anthropic", HELLO)
+    Agent(model=service.provider, tools=[example_tool]).generate("Hi")
+    assert service.body["tools"][0]["input_examples"] == [{"city": "Oslo"}]
 
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "note": {"type": "string"}}, "required": ["n"]}
 
 
-def test_structured_output_is_asked_for_and_has_no_nulls_of_strict_mode(api):
-    made = api({"texts": ['{"n": 1, ', '"note": null}']})
-    *_, reply = streamed(made, Request(model="m", messages=[User(content="Hi")], output_schema=SCHEMA))
+def test_structured_output_has_no_nulls_of_strict_mode(api):
+    service = api({"texts": ['{"n": 1, ', '"note": null}']})
+    *_, reply = streamed(service, Request(model="m", messages=[User(content="Hi")], output_schema=SCHEMA))
     assert reply.content == '{"n": 1}'
     schema = {
         "openai": lambda body: body["response_format"]["json_schema"]["schema"],
         "openai-responses": lambda body: body["text"]["format"]["schema"],
         "anthropic": lambda body: body["output_config"]["format"]["schema"],
         "gemini": lambda body: body["generationConfig"]["responseJsonSchema"],
-    }[made.name](made.body)
+    }[service.name](service.body)
     assert schema["properties"]["n"] == {"type": "integer"}
 
 
 def test_a_schema_that_the_api_cannot_take_is_explained_in_words(api):
-    made = api({"texts": ["[1]"]})
-    *_, reply = streamed(made, ask(output_schema={"type": "array", "items": {"type": "integer"}}))
-    assert "Reply with JSON that fits this JSON Schema" in json.dumps(made.body)
+    service = api({"texts": ["[1]"]})
+    *_, reply = streamed(service, ask(output_schema={"type": "array", "items": {"type": "integer"}}))
+    assert "Reply with JSON that fits this JSON Schema" in json.dumps(service.body)
     assert reply.content == "[1]"
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
-def test_strict_tools_are_asked_for_and_their_nulls_removed(connect, name):
-    made = connect(name, {"calls": [("call_1", "math_add", '{"a": 1, "b": null}')]}, strict=True)
-    *_, reply = streamed(made)
-    [definition] = made.body["tools"]
+def test_arguments_of_strict_tools_have_no_nulls_for_absent_members(connect, name):
+    service = connect(name, {"calls": [("call_1", "math_add", '{"a": 1, "b": null}')]}, strict=True)
+    *_, reply = streamed(service)
+    [definition] = service.body["tools"]
     assert definition.get("function", definition)["strict"] is True
     assert name == "anthropic" or reply.tool_calls[0].arguments == {"a": 1}
 
@@ -368,23 +368,23 @@ def busy(status, **headers):
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_an_overloaded_api_is_asked_again_after_the_time_that_it_names(api, pieces, status):
-    made = api(busy(status, retry_after="7"), busy(status), HELLO)
-    first, second, *deltas, reply = pieces(made)
+def test_overload_is_retried_after_the_delay_that_the_api_names(api, pieces, status):
+    service = api(busy(status, retry_after="7"), busy(status), HELLO)
+    first, second, *deltas, reply = pieces(service)
     assert isinstance(first, Retrying)
     assert first.delay == 7
     assert "overloaded" in first.reason
     assert 0 < second.delay <= 1
-    assert made.delays == [first.delay, second.delay]
+    assert service.delays == [first.delay, second.delay]
     assert text_of(deltas) == reply.content == "Hello"
-    assert len(made.server.bodies) == 3
+    assert len(service.server.bodies) == 3
 
 
 def test_attempts_end_with_an_error_that_says_why(api, pieces):
-    made = api(*[busy(503)] * 3)
-    with pytest.raises(ProviderError, match=rf"{made.name}: 503 overloaded") as caught:
-        pieces(made)
-    assert (caught.value.status, caught.value.retryable, len(made.server.bodies)) == (503, True, 3)
+    service = api(*[busy(503)] * 3)
+    with pytest.raises(ProviderError, match=rf"{service.name}: 503 overloaded") as caught:
+        pieces(service)
+    assert (caught.value.status, caught.value.retryable, len(service.server.bodies)) == (503, True, 3)
 
 
 SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
@@ -401,34 +401,34 @@ def test_the_time_to_wait_is_read_in_every_form(connect, headers, least, most):
 
 
 @pytest.mark.parametrize("answer", [busy(400), busy(401), busy(429, retry_after="3600")])
-def test_a_request_that_cannot_succeed_is_not_made_again(api, answer):
-    made = api(answer)
+def test_requests_that_cannot_succeed_are_not_retried(api, answer):
+    service = api(answer)
     with pytest.raises(ProviderError) as caught:
-        streamed(made)
+        streamed(service)
     assert caught.value.status == answer["status"]
     assert ("check the API key" in str(caught.value)) == (answer["status"] == 401)
-    assert made.delays == []
+    assert service.delays == []
 
 
 @pytest.mark.parametrize("answer", [busy(503, x_should_retry="false"), busy(429) | {"code": "insufficient_quota"}])
-def test_an_api_that_says_that_waiting_does_not_help_is_believed(connect, answer):
-    made = connect("openai", answer)
+def test_an_error_that_forbids_retries_is_not_retried(connect, answer):
+    service = connect("openai", answer)
     with pytest.raises(ProviderError, match="overloaded"):
-        streamed(made)
-    assert made.delays == []
+        streamed(service)
+    assert service.delays == []
 
 
 @pytest.mark.parametrize("sent", [2, 3])
 def test_a_connection_cut_in_mid_stream_doubles_neither_text_nor_calls(api, pieces, sent):
-    made = api(CALL | {"sent": sent}, CALL)
-    found = pieces(made)
-    [at] = [index for index, piece in enumerate(found) if isinstance(piece, Retrying)]
-    *deltas, reply = found[at + 1 :]
+    service = api(CALL | {"sent": sent}, CALL)
+    received = pieces(service)
+    [at] = [index for index, piece in enumerate(received) if isinstance(piece, Retrying)]
+    *deltas, reply = received[at + 1 :]
     assert text_of(deltas) == reply.content == "I add."
     assert [call.id for call in reply.tool_calls] == ["call_1", "call_2"]
 
 
-def test_a_stream_that_ends_early_without_an_error_is_asked_again(connect):
+def test_a_stream_that_ends_early_is_retried(connect):
     early = {"events": ({"id": "c", "choices": [{"index": 0, "delta": {"content": "Hel"}}]},)}
     _, retrying, *deltas, reply = streamed(connect("openai", early, HELLO))
     assert "cut before the reply ended" in retrying.reason
@@ -443,14 +443,14 @@ OVERLOADED = {
 
 
 @pytest.mark.parametrize("name", OVERLOADED)
-def test_overload_reported_in_a_stream_is_asked_again(connect, pieces, name):
+def test_overload_reported_in_a_stream_is_retried(connect, pieces, name):
     retrying, *_, reply = pieces(connect(name, {"events": (OVERLOADED[name],)}, HELLO))
     assert isinstance(retrying, Retrying)
     assert "busy" in retrying.reason
     assert reply.content == "Hello"
 
 
-def test_a_call_that_gemini_failed_to_make_is_asked_for_again(connect):
+def test_a_malformed_call_of_gemini_is_retried(connect):
     failed = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}
     retrying, *_, reply = streamed(connect("gemini", {"events": (failed,)}, CALL))
     assert "failed to write its calls" in retrying.reason
@@ -458,16 +458,16 @@ def test_a_call_that_gemini_failed_to_make_is_asked_for_again(connect):
 
 
 @pytest.mark.parametrize("name", ["openai", "gemini"])
-def test_a_reply_that_is_not_json_is_requested_again(connect, pieces, name):
+def test_invalid_json_from_the_server_is_retried(connect, pieces, name):
     retrying, *_, reply = pieces(connect(name, {"raw": "data: {cut\r\n\r\n"}, HELLO))
     assert "the server sent invalid JSON" in retrying.reason
     assert reply.content == "Hello"
 
 
 def test_the_version_of_the_gemini_api_can_be_chosen(connect):
-    made = connect("gemini", HELLO, api_version="v7")
-    assert streamed(made)[-1].content == "Hello"
-    assert made.server.paths == ["/v7/models/m:streamGenerateContent?alt=sse"]
+    service = connect("gemini", HELLO, api_version="v7")
+    assert streamed(service)[-1].content == "Hello"
+    assert service.server.paths == ["/v7/models/m:streamGenerateContent?alt=sse"]
 
 
 def test_a_prompt_that_gemini_blocks_is_a_filtered_reply(connect):
@@ -477,8 +477,8 @@ def test_a_prompt_that_gemini_blocks_is_a_filtered_reply(connect):
 
 
 def test_calls_without_an_id_receive_one(connect):
-    made = connect("gemini", {"calls": [(None, "math.add", '{"a": 1}')] * 2, "thought": "Hmm."}, HELLO)
-    *_, reply = streamed(made)
+    service = connect("gemini", {"calls": [(None, "math.add", '{"a": 1}')] * 2, "thought": "Hmm."}, HELLO)
+    *_, reply = streamed(service)
     first, second = (call.id for call in reply.tool_calls)
     assert first
     assert first != second
@@ -486,12 +486,12 @@ def test_calls_without_an_id_receive_one(connect):
 
 
 @pytest.mark.slow
-def test_a_reply_that_takes_too_long_is_asked_for_again(api, pieces):
-    made = api(HELLO | {"sent": 1, "waits": True}, HELLO)
-    found = pieces(made, ask(timeout=3))  # a busy machine sends the second reply within this time
-    [retrying] = [piece for piece in found if isinstance(piece, Retrying)]
+def test_a_reply_that_takes_too_long_is_retried(api, pieces):
+    service = api(HELLO | {"sent": 1, "waits": True}, HELLO)
+    received = pieces(service, ask(timeout=3))  # a busy machine sends the second reply within this time
+    [retrying] = [piece for piece in received if isinstance(piece, Retrying)]
     assert "no answer in time" in retrying.reason
-    assert found[-1].content == "Hello"
+    assert received[-1].content == "Hello"
 
 
 def client_of(name, url, **options):
@@ -501,7 +501,7 @@ def client_of(name, url, **options):
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
-def test_a_client_that_is_passed_in_is_used_without_its_own_retries(connect, name):
+def test_the_retries_of_a_passed_client_are_disabled(connect, name):
     api = connect(name, busy(503), HELLO, HELLO)
     url = f"{api.server.url}/v1" if name == "openai" else api.server.url
     client = client_of(name, url, **({} if name == "gemini" else {"max_retries": 2}))
@@ -511,46 +511,46 @@ def test_a_client_that_is_passed_in_is_used_without_its_own_retries(connect, nam
     assert reply.content == streamed(api)[-1].content == "Hello"
 
 
-def test_a_server_of_ones_own_needs_no_key(connect, monkeypatch):
+def test_a_server_at_another_address_needs_no_key(connect, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     assert streamed(connect("openai", HELLO, api_key=None))[-1].content == "Hello"
 
 
 def test_closing_the_iterator_closes_the_connection(api):
-    made = api(HELLO | {"sent": 3, "waits": True})
-    with contextlib.closing(made.provider.stream(ask())) as stream:
+    service = api(HELLO | {"sent": 3, "waits": True})
+    with contextlib.closing(service.provider.stream(ask())) as stream:
         assert isinstance(next(stream), TextDelta)
-    assert made.server.hung_up.wait(30)
+    assert service.server.hung_up.wait(30)
 
 
 def test_closing_the_asynchronous_iterator_closes_the_connection(api):
-    made = api(HELLO | {"sent": 3, "waits": True})
+    service = api(HELLO | {"sent": 3, "waits": True})
 
     async def first():
-        async with contextlib.aclosing(made.provider.astream(ask())) as stream:
+        async with contextlib.aclosing(service.provider.astream(ask())) as stream:
             assert isinstance(await anext(stream), TextDelta)
-        return await asyncio.to_thread(made.server.hung_up.wait, 30)
+        return await asyncio.to_thread(service.server.hung_up.wait, 30)
 
     assert asyncio.run(first())
 
 
-KEPT = HELLO | {"keeps_alive": True}
+KEEPS_ALIVE = HELLO | {"keeps_alive": True}
 
 
 def test_the_end_of_an_event_loop_closes_its_connections(api, caplog):
-    made = api(*[KEPT] * 3)
+    service = api(*[KEEPS_ALIVE] * 3)
     for _ in range(3):
-        astreamed(made)
-        assert made.server.connections_closed.acquire(timeout=30)
+        astreamed(service)
+        assert service.server.connections_closed.acquire(timeout=30)
     gc.collect()
     assert caplog.records == []
 
 
-def test_a_loop_that_is_closed_without_shutdown_leaves_no_client_behind(connect, caplog):
-    made = connect("openai", KEPT, KEPT)
+def test_closing_a_loop_without_shutdown_leaks_no_client(connect, caplog):
+    service = connect("openai", KEEPS_ALIVE, KEEPS_ALIVE)
 
     async def ask_once():
-        return [piece async for piece in made.provider.astream(ask())]
+        return [piece async for piece in service.provider.astream(ask())]
 
     loop = asyncio.new_event_loop()
     loop.run_until_complete(ask_once())
@@ -560,60 +560,60 @@ def test_a_loop_that_is_closed_without_shutdown_leaves_no_client_behind(connect,
         asyncio.run(ask_once())
         del loop
         gc.collect()
-    assert made.server.connections_closed.acquire(timeout=30)
-    assert made.server.connections_closed.acquire(timeout=30)
+    assert service.server.connections_closed.acquire(timeout=30)
+    assert service.server.connections_closed.acquire(timeout=30)
     assert caplog.records == []
 
 
 def test_a_closed_provider_has_no_connections_and_can_be_used_again(api):
-    made = api(*[KEPT] * 4)
-    with made.provider:
-        streamed(made)
-    assert made.server.connections_closed.acquire(timeout=30)
-    assert streamed(made)[-1].content == "Hello"
-    made.provider.close()
-    assert made.server.connections_closed.acquire(timeout=30)
+    service = api(*[KEEPS_ALIVE] * 4)
+    with service.provider:
+        streamed(service)
+    assert service.server.connections_closed.acquire(timeout=30)
+    assert streamed(service)[-1].content == "Hello"
+    service.provider.close()
+    assert service.server.connections_closed.acquire(timeout=30)
 
     async def use_twice():
         for _ in range(2):
-            async with made.provider:
-                assert [piece async for piece in made.provider.astream(ask())][-1].content == "Hello"
-            assert await asyncio.to_thread(made.server.connections_closed.acquire, timeout=30)
+            async with service.provider:
+                assert [piece async for piece in service.provider.astream(ask())][-1].content == "Hello"
+            assert await asyncio.to_thread(service.server.connections_closed.acquire, timeout=30)
 
     asyncio.run(use_twice())
 
 
 def test_a_closed_agent_closes_a_provider_that_it_created_from_a_name(connect, monkeypatch):
-    made = connect("openai", *[KEPT] * 3)
+    service = connect("openai", *[KEEPS_ALIVE] * 3)
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{made.server.url}/v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{service.server.url}/v1")
     with Agent(model="openai:m") as agent:
         agent.generate("Hi")
-    assert made.server.connections_closed.acquire(timeout=30)
+    assert service.server.connections_closed.acquire(timeout=30)
 
     async def use():
         async with Agent(model="openai:m") as agent:
             await agent.agenerate("Hi")
-        assert await asyncio.to_thread(made.server.connections_closed.acquire, timeout=30)
+        assert await asyncio.to_thread(service.server.connections_closed.acquire, timeout=30)
 
     asyncio.run(use())
-    with Agent(model=made.provider) as agent:
+    with Agent(model=service.provider) as agent:
         agent.generate("Hi")
-    assert not made.server.connections_closed.acquire(blocking=False)
+    assert not service.server.connections_closed.acquire(blocking=False)
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
 def test_a_connection_serves_several_requests(connect, name):
-    made = connect(name, *[KEPT] * 4)
+    service = connect(name, *[KEEPS_ALIVE] * 4)
 
     async def ask_twice():
         for _ in range(2):
-            [piece async for piece in made.provider.astream(ask())]
+            [piece async for piece in service.provider.astream(ask())]
 
-    streamed(made)
-    streamed(made)
+    streamed(service)
+    streamed(service)
     asyncio.run(ask_twice())
-    made.provider.close()
-    assert made.server.connections_closed.acquire(timeout=30)
-    assert made.server.connections_closed.acquire(timeout=30)
-    assert not made.server.connections_closed.acquire(blocking=False)
+    service.provider.close()
+    assert service.server.connections_closed.acquire(timeout=30)
+    assert service.server.connections_closed.acquire(timeout=30)
+    assert not service.server.connections_closed.acquire(blocking=False)

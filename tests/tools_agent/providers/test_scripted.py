@@ -42,7 +42,7 @@ def test_text_is_split_into_words():
     assert streamed(ScriptedProvider("It is three."))[:-1] == [*map(TextDelta, ("It", " is", " three."))]
 
 
-def test_ids_of_calls_differ_from_those_of_the_conversation():
+def test_new_calls_receive_ids_that_the_conversation_lacks():
     history = [User(content="x"), Assistant(tool_calls=[ToolCall("call_1", "add")])]
     *_, message = streamed(ScriptedProvider(ADD), Request(model="any", messages=history))
     assert message.tool_calls[0].id == "call_2"
@@ -65,7 +65,7 @@ def test_an_exhausted_script_is_an_error_unless_it_has_a_default():
     assert streamed(provider)[-1].content == "third"
 
 
-def test_exceptions_are_raised_after_what_stands_before_them():
+def test_items_before_an_exception_are_streamed_first():
     pieces = ScriptedProvider(["Let", ConnectionError("cut")]).stream(ASK)
     assert next(pieces) == TextDelta("Let")
     with pytest.raises(ConnectionError, match="cut"):

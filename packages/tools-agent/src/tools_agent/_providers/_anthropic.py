@@ -30,7 +30,7 @@ class AnthropicProvider(SDKProvider):
     """Anthropic's Messages API.
 
     The tools, the system prompt and the messages so far are marked for Anthropic's cache, which reduces the price and
-    the delay of later requests; `cache=False` sends no marks. Other arguments are those of `OpenAIProvider`.
+    the delay of later requests; `cache=False` sends no marks. Other arguments: see `OpenAIProvider`.
     """
 
     name = "anthropic"
@@ -57,30 +57,35 @@ class AnthropicProvider(SDKProvider):
             return own_items(reply, self.name) or _blocks(reply, names)
 
         system, messages = alternating(request, self.format, "assistant", "content", own)
-        made: dict[str, Any] = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS, "stream": True}
+        arguments: dict[str, Any] = {
+            "model": request.model,
+            "messages": messages,
+            "max_tokens": _MAX_TOKENS,
+            "stream": True,
+        }
         if request.tools:
-            made["tools"] = self.format.definitions(request.tools)
+            arguments["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            found = strict_schema(request.output_schema, anthropic_strict)
-            if found and found[1]:
-                made["output_config"] = {"format": {"type": "json_schema", "schema": found[0]}}
+            strict = strict_schema(request.output_schema, anthropic_strict)
+            if strict and strict[1]:
+                arguments["output_config"] = {"format": {"type": "json_schema", "schema": strict[0]}}
             else:
                 system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
         if system:
-            made["system"] = [{"type": "text", "text": system}]
+            arguments["system"] = [{"type": "text", "text": system}]
         if self._cache:
             # The end of the previous request is marked too: the API looks back only 20 blocks from a mark.
-            asked = [message["content"] for message in messages if message["role"] == "user"][-2:]
-            for blocks in (made.get("tools"), made.get("system"), *asked):
+            inputs = [message["content"] for message in messages if message["role"] == "user"][-2:]
+            for blocks in (arguments.get("tools"), arguments.get("system"), *inputs):
                 if blocks:
                     blocks[-1] = {**blocks[-1], "cache_control": {"type": "ephemeral"}}
-        return with_settings(made, request, self.name, _SETTINGS)
+        return with_settings(arguments, request, self.name, _SETTINGS)
 
 
 def _blocks(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a reply as content blocks."""
-    made: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content.strip() else []
-    return made + [
+    arguments: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    return arguments + [
         {"type": "tool_use", "id": call.id, "name": names.get(call.name, call.name), "input": argument_object(call)}
         for call in message.tool_calls
     ]
@@ -136,12 +141,12 @@ class _Reply(Reply):
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         """Note the tokens so far, which later events repeat or raise."""
         self._usage |= {key: value for key, value in (usage or {}).items() if isinstance(value, int)}
-        read, written = (self._usage.get(f"cache_{word}_input_tokens", 0) for word in ("read", "creation"))
+        read, stored = (self._usage.get(f"cache_{word}_input_tokens", 0) for word in ("read", "creation"))
         self.usage = Usage(
-            input_tokens=self._usage.get("input_tokens", 0) + read + written,
+            input_tokens=self._usage.get("input_tokens", 0) + read + stored,
             output_tokens=self._usage.get("output_tokens", 0),
             cache_read_tokens=read,
-            cache_write_tokens=written,
+            cache_write_tokens=stored,
         )
 
     def items(self, message: Assistant) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ class GeminiProvider(SDKProvider):
     Each stream has a separate client, closed after it: the SDK leaves the connection of a half-read stream open. A
     client that was passed in is not closed.
 
-    `api_version` is the version in the path, such as `"v1beta"`; other arguments are those of `OpenAIProvider`.
+    `api_version` is the version in the path, such as `"v1beta"`; other arguments: see `OpenAIProvider`.
     """
 
     name = "gemini"
@@ -66,7 +66,7 @@ class GeminiProvider(SDKProvider):
         return self._async_client or self._make_client(is_async=True)
 
     def _without_retries(self, client: Any) -> Any:
-        return client  # does not retry unless its options say so
+        return client  # retries only if its options request it
 
     def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
         config = dict(arguments["config"])
@@ -121,11 +121,11 @@ async def _then_aclose(client: Any, sent: Awaitable[AsyncIterator[Any]]) -> Asyn
 
 def _parts(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a reply as parts of a content."""
-    made: list[dict[str, Any]] = [{"text": message.content}] if message.content else []
+    parts: list[dict[str, Any]] = [{"text": message.content}] if message.content else []
     for call in message.tool_calls:
         id_ = {"id": call.id} if call.id else {}
-        made.append({"functionCall": id_ | {"name": names.get(call.name, call.name), "args": argument_object(call)}})
-    return made
+        parts.append({"functionCall": id_ | {"name": names.get(call.name, call.name), "args": argument_object(call)}})
+    return parts
 
 
 class _Reply(Reply):
@@ -171,7 +171,7 @@ class _Reply(Reply):
 
     def items(self, message: Assistant) -> list[dict[str, Any]]:
         calls = [part["functionCall"] for part in self._parts if "functionCall" in part]
-        for call, made in zip(calls, message.tool_calls, strict=True):
-            call["id"] = made.id  # the API may have given none
+        for call, named_call in zip(calls, message.tool_calls, strict=True):
+            call["id"] = named_call.id  # the API may have given none
         parts = [part for part in self._parts if part != {"text": ""}]
         return [] if parts == _parts(message, self.names) else parts

@@ -38,8 +38,8 @@ def get_provider(model: str) -> tuple[SDKProvider, str]:
     """
     name, _, rest = model.partition(":")
     if name not in _PROVIDERS or not rest:
-        known = ", ".join(_PROVIDERS)
-        raise ProviderError(f"expected a model such as openai:gpt-5, got {model!r}; the providers are {known}")
+        names = ", ".join(_PROVIDERS)
+        raise ProviderError(f"expected a model such as openai:gpt-5, got {model!r}; the providers are {names}")
     entry = _PROVIDERS[name]
     if not _is_installed(entry.sdk):
         raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{entry.extra}]'")

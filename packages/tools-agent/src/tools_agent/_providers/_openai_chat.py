@@ -19,10 +19,10 @@ from tools_core.formats import Format, openai, openai_strict
 # OpenAI's models reject `max_tokens`, and servers such as Ollama and LM Studio ignore `max_completion_tokens`.
 _OPENAI_MODEL = re.compile(r"(openai/)?(chatgpt|codex|gpt-\d|o\d)")
 # Members of a message that `Assistant` has itself, or that the API does not take back; others, such as signatures of
-# reasoning, are kept as an item.
-_KNOWN = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
+# reasoning, become an item.
+_MEMBERS = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
 _CALL = frozenset(("function", "id", "index", "type"))
-_WHOLE = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
+_UNSPLIT = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
 
 
 class OpenAIProvider(OpenAIClient):
@@ -50,19 +50,19 @@ class OpenAIProvider(OpenAIClient):
                 messages += own_items(turn, self.name) or [assistant(turn, names)]
             else:
                 messages += self.format.results(turn, request.tools)
-        made: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
-        made["stream_options"] = {"include_usage": True}
+        arguments: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
+        arguments["stream_options"] = {"include_usage": True}
         if request.tools:
-            made["tools"] = self.format.definitions(request.tools)
+            arguments["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            if found := strict_schema(request.output_schema, openai_strict):
-                schema = {"name": NAME, "schema": found[0], "strict": found[1]}
-                made["response_format"] = {"type": "json_schema", "json_schema": schema}
+            if strict := strict_schema(request.output_schema, openai_strict):
+                schema = {"name": NAME, "schema": strict[0], "strict": strict[1]}
+                arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
             else:
                 messages.append({"role": "system", "content": instruction(request.output_schema)})
         needs_new_name = self._is_openai or _OPENAI_MODEL.match(request.model)
         names = {"max_tokens": "max_completion_tokens"} if needs_new_name else {}
-        return with_settings(made, request, self.name, names)
+        return with_settings(arguments, request, self.name, names)
 
 
 def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
@@ -75,8 +75,8 @@ def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
         }
         for call in message.tool_calls
     ]
-    made: dict[str, Any] = {"role": "assistant", "content": message.content or None}
-    return made | ({"tool_calls": calls} if calls else {})
+    arguments: dict[str, Any] = {"role": "assistant", "content": message.content or None}
+    return arguments | ({"tool_calls": calls} if calls else {})
 
 
 class _Reply(Reply):
@@ -114,26 +114,26 @@ class _Reply(Reply):
 
     def items(self, message: Assistant) -> list[dict[str, Any]]:
         calls = self._message.get("tool_calls") or []
-        has_more = self._message.keys() - _KNOWN or any(call.keys() - _CALL for call in calls)
+        has_more = self._message.keys() - _MEMBERS or any(call.keys() - _CALL for call in calls)
         same_ids = [call.get("id") for call in calls] == [call.id for call in message.tool_calls]
         for call in calls:
             call.pop("index", None)
         return [{"role": "assistant"} | self._message] if has_more and same_ids else []
 
 
-def _merge(whole: dict[str, Any], delta: Mapping[str, Any]) -> None:
+def _merge(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
     """Add a delta to a message: text is appended, and the items of lists are found by their `index`."""
     for key, value in delta.items():
         if isinstance(value, Mapping):
-            _merge(whole.setdefault(key, {}), value)
+            _merge(message.setdefault(key, {}), value)
         elif isinstance(value, list):
             for item in value:
                 if isinstance(item, Mapping):
-                    _merge(_item(whole.setdefault(key, []), item), item)
-        elif isinstance(value, str) and key in whole and key not in _WHOLE:
-            whole[key] += value
+                    _merge(_item(message.setdefault(key, []), item), item)
+        elif isinstance(value, str) and key in message and key not in _UNSPLIT:
+            message[key] += value
         elif value is not None:
-            whole[key] = value
+            message[key] = value
 
 
 def _item(items: list[dict[str, Any]], delta: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ class OpenAIClient(SDKProvider):
 
     @property
     def _is_openai(self) -> bool:
-        """Whether the server is OpenAI's or Azure's."""
+        """Return whether the server belongs to OpenAI or Azure."""
         client = self._client or self._async_client
         url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
         return url is None or (urlsplit(url).hostname or "").endswith((".openai.com", ".azure.com"))
@@ -23,5 +23,5 @@ class OpenAIClient(SDKProvider):
         openai = sdk("openai", "openai")
         options: dict[str, Any] = dict(self._options)
         if "OPENAI_API_KEY" not in os.environ and (options.get("base_url") or os.environ.get("OPENAI_BASE_URL")):
-            options.setdefault("api_key", "none")  # a server of one's own asks for no key, but the SDK does
+            options.setdefault("api_key", "none")  # such a server may need no key, but the SDK does
         return (openai.AsyncOpenAI if is_async else openai.OpenAI)(max_retries=0, **options)

@@ -54,41 +54,41 @@ class OpenAIResponsesProvider(OpenAIClient):
                 content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
                 sent.append({"role": "user", "content": content})
             elif isinstance(turn, Assistant):
-                own = _sent_back(own_items(turn, self.name), is_stored=is_stored)
-                sent += own or _items(turn, names)
+                items = _sent_back(own_items(turn, self.name), is_stored=is_stored)
+                sent += items or _items(turn, names)
             else:
                 sent += self.format.results(turn, request.tools)
-        made: dict[str, Any] = {"model": request.model, "input": sent, "stream": True, "store": False}
+        arguments: dict[str, Any] = {"model": request.model, "input": sent, "stream": True, "store": False}
         if not is_stored and _REASONS.match(request.model):
-            made["include"] = ["reasoning.encrypted_content"]
+            arguments["include"] = ["reasoning.encrypted_content"]
         if request.tools:
-            made["tools"] = self.format.definitions(request.tools)
+            arguments["tools"] = self.format.definitions(request.tools)
         if request.output_schema is not None:
-            if found := strict_schema(request.output_schema, responses_strict):
-                schema = {"name": NAME, "schema": found[0], "strict": found[1]}
-                made["text"] = {"format": {"type": "json_schema", **schema}}
+            if strict := strict_schema(request.output_schema, responses_strict):
+                schema = {"name": NAME, "schema": strict[0], "strict": strict[1]}
+                arguments["text"] = {"format": {"type": "json_schema", **schema}}
             else:
                 sent.append({"role": "system", "content": instruction(request.output_schema)})
-        return with_settings(made, request, self.name, _SETTINGS)
+        return with_settings(arguments, request, self.name, _SETTINGS)
 
 
 def _sent_back(items: list[dict[str, Any]], *, is_stored: bool) -> list[dict[str, Any]]:
     """Return items of a reply without what the API cannot find again if it did not store them."""
     if is_stored or all(item.get("encrypted_content") for item in items if item["type"] == "reasoning"):
         return items
-    kept = [item for item in items if item["type"] != "reasoning" or item.get("encrypted_content")]
-    return [{key: value for key, value in item.items() if key != "id"} for item in kept]
+    sendable = [item for item in items if item["type"] != "reasoning" or item.get("encrypted_content")]
+    return [{key: value for key, value in item.items() if key != "id"} for item in sendable]
 
 
 def _items(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a reply as items of the API."""
-    made: list[dict[str, Any]] = []
+    arguments: list[dict[str, Any]] = []
     if message.content.strip():
-        made.append({"role": "assistant", "content": message.content})
+        arguments.append({"role": "assistant", "content": message.content})
     for call in message.tool_calls:
         function = {"call_id": call.id or "", "name": names.get(call.name, call.name), "arguments": argument_text(call)}
-        made.append({"type": "function_call", **function})
-    return made
+        arguments.append({"type": "function_call", **function})
+    return arguments
 
 
 class _Reply(Reply):

@@ -17,9 +17,9 @@ def strict_schema(schema: Mapping[str, Any], wire: Format) -> tuple[dict[str, An
     """Return the schema as a strict format writes it, and whether it is strict; None unless it is that of an object."""
     if schema.get("type") != "object" or not _UNIONS.isdisjoint(schema):
         return None
-    [written] = wire.definitions([_definition(schema)])
-    written = written.get("function", written)
-    return written.get("parameters") or written["input_schema"], written["strict"]
+    [tool] = wire.definitions([_definition(schema)])
+    tool = tool.get("function", tool)
+    return tool.get("parameters") or tool["input_schema"], tool["strict"]
 
 
 def _definition(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,10 +33,10 @@ def instruction(schema: Mapping[str, Any]) -> str:
 
 
 def without_absent(text: str, schema: Mapping[str, Any]) -> str:
-    """Return a reply's JSON without the nulls that strict mode puts in for absent members; other text as it is."""
+    """Return a reply's JSON without the nulls that strict mode puts in for absent members; other text unchanged."""
     call = {"function": {"name": NAME, "arguments": text}}
     try:
-        found = openai_strict.calls([call], [_definition(schema)])[0].arguments
-        return text if found == json.loads(text) else json.dumps(found, ensure_ascii=False)
+        arguments = openai_strict.calls([call], [_definition(schema)])[0].arguments
+        return text if arguments == json.loads(text) else json.dumps(arguments, ensure_ascii=False)
     except (InvalidArguments, ValueError):
         return text

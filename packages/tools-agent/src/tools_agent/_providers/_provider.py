@@ -32,8 +32,8 @@ class Provider(Protocol):
     """Sends a request to a model, and yields the pieces of its reply.
 
     Both methods yield deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller
-    that stops iterating and closes the iterator closes the connection. A request that fails is made again where that
-    can help, after a `Retrying`; what cannot be helped raises `ProviderError`.
+    that stops iterating and closes the iterator closes the connection. A failed request is retried, after a
+    `Retrying`, if a retry can succeed; otherwise the iterator raises `ProviderError`.
     """
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:

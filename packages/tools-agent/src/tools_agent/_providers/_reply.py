@@ -102,12 +102,12 @@ class Reply(ABC):
     def _finished_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls, each with its own id: some servers give none, or one to all."""
         try:
-            found = self.calls.calls
+            parsed = self.calls.calls
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}") from None
-        taken: set[str | None] = {None, ""}
+        ids: set[str | None] = {None, ""}
         calls: list[ToolCall] = []
-        for call in found:
-            calls.append(ToolCall(f"call_{uuid4().hex}", call.name, call.raw_arguments) if call.id in taken else call)
-            taken.add(call.id)
+        for call in parsed:
+            calls.append(ToolCall(f"call_{uuid4().hex}", call.name, call.raw_arguments) if call.id in ids else call)
+            ids.add(call.id)
         return tuple(calls)

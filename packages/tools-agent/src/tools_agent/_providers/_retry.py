@@ -1,4 +1,4 @@
-"""`Retry`: when a request that failed is made again, and what the errors of SDKs mean."""
+"""`Retry`: when to retry a failed request; and the errors of SDKs as ProviderError."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Retry:
 
 
 def provider_error(error: Exception, provider: str) -> ProviderError:
-    """Return what an SDK's error means; raises an error that is not about the API, as it is."""
+    """Return an SDK's error as ProviderError; raises an error that is not about the API unchanged."""
     if isinstance(error, ProviderError):
         return error
     name = type(error).__name__
@@ -96,13 +96,13 @@ def reported_error(
     kinds = {error.get("type"), error.get("code"), error.get("status")}
     passes = status is not None and (status in (408, 409, 429) or status >= 500)
     passes = (passes or not _PASSING.isdisjoint(kinds)) and "insufficient_quota" not in kinds
-    given = (headers or {}).get("x-should-retry")
-    message = error.get("message") or (str(body)[:500] if body else "no reason given")
+    should_retry = (headers or {}).get("x-should-retry")
+    message = error.get("message") or (str(body)[:500] if body else "no reason should_retry")
     hint = "; check the API key" if status in (401, 403) else ""
     return ProviderError(
         f"{provider}: {f'{status} ' if status and status != 200 else ''}{message}{hint}",
         status=status,
-        retryable=given == "true" if given in ("true", "false") else passes,
+        retryable=should_retry == "true" if should_retry in ("true", "false") else passes,
         retry_after=_retry_after(headers or {}, body),
     )
 

@@ -98,12 +98,12 @@ class ScriptedProvider:
 
     def _new_id(self, request: Request) -> str:
         """Return an id that the conversation does not have: a session may come from another provider."""
-        asked = [message.tool_calls for message in request.messages if isinstance(message, Assistant)]
-        taken = {call.id for calls in asked for call in calls}
+        earlier = [message.tool_calls for message in request.messages if isinstance(message, Assistant)]
+        ids = {call.id for calls in earlier for call in calls}
         while True:
             self._ids += 1
-            if (made := f"call_{self._ids}") not in taken:
-                return made
+            if (id_ := f"call_{self._ids}") not in ids:
+                return id_
 
 
 def _resolved(reply: Any, request: Request) -> Any:

@@ -32,8 +32,8 @@ class SDKProvider(ABC):
 
     By default the SDK reads its environment variables. Its retries are disabled, since `retry` replaces them.
 
-    Connections stay open for later requests, until `close` or `aclose`; those of an event loop until the loop ends. A
-    provider that was closed can be used again. A client that was passed in is never closed.
+    Connections stay open for later requests, until `close` or `aclose`, or the end of their event
+    loop. A closed provider can be used again. A client that was passed in is never closed.
 
     Args:
         model: The name of the model that agents use.
@@ -138,7 +138,7 @@ class SDKProvider(ABC):
             client.close()
 
     async def aclose(self) -> None:
-        """Close the connections of synchronous requests, and those of this event loop."""
+        """Close the connections of synchronous requests, and the connections of this event loop."""
         self.close()
         _, lifetime = self._loop_clients.pop(asyncio.get_running_loop(), (None, None))
         if lifetime is not None:
@@ -193,5 +193,5 @@ def _unicode(value: Any) -> Any:
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):
-        return {key: _unicode(each) for key, each in value.items()}
-    return [_unicode(each) for each in value] if isinstance(value, list) else value
+        return {key: _unicode(item) for key, item in value.items()}
+    return [_unicode(item) for item in value] if isinstance(value, list) else value

@@ -13,8 +13,8 @@ def with_settings(
 ) -> dict[str, Any]:
     """Return the arguments of an SDK's function with the request's settings.
 
-    `names` maps our names to those of the API: `reasoning.effort` is a member, None a setting that the API lacks. Other
-    settings are passed on unchanged.
+    `names` maps our names to the names of the API: `reasoning.effort` is a member, None a setting that the API lacks.
+    Other settings are passed on unchanged.
     """
     merged = dict(arguments)
     for name, setting in request.settings.items():

@@ -19,7 +19,7 @@ from tools_core import InvalidArguments, Result, ToolCall
 
 _EXAMPLE = '<tool_call name="the_tool">\n{"city": "Oslo", "days": 2}\n</tool_call>'
 _INSTRUCTIONS = f"""\
-You can call tools. To call a tool, end your reply with this, on lines of its own and outside code fences:
+You can call tools. To call a tool, end your reply with this, on separate lines and outside code fences:
 
 {_EXAMPLE}
 

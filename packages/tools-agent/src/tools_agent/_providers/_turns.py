@@ -1,4 +1,4 @@
-"""A conversation as the APIs take it: the results of one reply together, and none of what they refuse."""
+"""A conversation in the order that the APIs accept, without messages that they refuse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Answers: TypeAlias = list[tuple[ToolCall, Result]]
 def turns(messages: Sequence[Message]) -> Iterator[System | User | Assistant | Answers]:
     """Yield the messages, with results that follow each other as one list of calls and results.
 
-    A reply without content is left out: all APIs refuse it, or take it for nothing.
+    Skips replies without content: the APIs refuse or ignore them.
     """
     calls: dict[str, ToolCall] = {}
     answers: Answers = []
@@ -40,7 +40,7 @@ def turns(messages: Sequence[Message]) -> Iterator[System | User | Assistant | A
 
 
 def argument_text(call: ToolCall) -> str:
-    """Return the arguments of a call as JSON text; text that is not JSON stays as it came."""
+    """Return the arguments of a call as JSON text; text that is not JSON stays unchanged."""
     return call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
 
 
@@ -53,7 +53,7 @@ def argument_object(call: ToolCall) -> dict[str, object]:
 
 
 def wire_names(request: Request, wire: Format) -> dict[str, str]:
-    """Return the names on the wire of all tools, those of earlier calls included."""
+    """Return the names on the wire of all tools, including tools of earlier calls."""
     names = [tool["name"] for tool in request.tools]
     replies = [message for message in request.messages if isinstance(message, Assistant)]
     return legal_names([*names, *(call.name for reply in replies for call in reply.tool_calls)], wire.name)
@@ -73,14 +73,14 @@ def alternating(
     a reply.
     """
     system: list[str] = []
-    made: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
 
     def add(role: str, parts: list[dict[str, Any]]) -> None:
-        if not made and role == model:
-            add("user", wire.content(["(the conversation goes on)"]))
-        if not made or made[-1]["role"] != role:
-            made.append({"role": role, key: []})
-        made[-1][key] += parts
+        if not messages and role == model:
+            add("user", wire.content(["(the conversation continues)"]))
+        if not messages or messages[-1]["role"] != role:
+            messages.append({"role": role, key: []})
+        messages[-1][key] += parts
 
     for turn in turns(request.messages):
         if isinstance(turn, System):
@@ -93,4 +93,4 @@ def alternating(
         else:
             for message in wire.results(turn, request.tools):
                 add("user", message[key])
-    return "\n\n".join(text for text in system if text.strip()), made
+    return "\n\n".join(text for text in system if text.strip()), messages
