@@ -123,7 +123,7 @@ class Agent(Generic[OutputT]):
         context: Mapping[str, Any] | None = None,
         *,
         store: Store | None = None,
-        output: type[OutputT] | Any = None,
+        output: type[OutputT] | None = None,
         **options: Unpack[Options],
     ) -> None:
         """Create an agent.
