@@ -66,7 +66,8 @@ async def adrive(steps: Steps) -> AsyncGenerator[Any]:
         try:
             if isinstance(step, Do):
                 function, arguments, blocks = step
-                value = await asyncio.to_thread(function, *arguments) if blocks else function(*arguments)
+                in_thread = blocks and not is_closed  # a closed run must end although its event loop may end, too
+                value = await asyncio.to_thread(function, *arguments) if in_thread else function(*arguments)
                 if isawaitable(value):
                     value = await value
             elif not is_closed:
