@@ -19,6 +19,7 @@ class _Entry(NamedTuple):
     sdk: str
     extra: str
     keys: tuple[str, ...]  # environment variables, one of which is needed
+    base_url: str | None = None  # of a server that is compatible with OpenAI's
 
 
 _OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
@@ -27,6 +28,8 @@ _PROVIDERS = {
     "openai-responses": _Entry(OpenAIResponsesProvider, "openai", "openai", _OPENAI),
     "anthropic": _Entry(AnthropicProvider, "anthropic", "anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
     "gemini": _Entry(GeminiProvider, "google.genai", "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "ollama": _Entry(OpenAIProvider, "openai", "openai", (), "http://localhost:11434/v1"),
+    "openrouter": _Entry(OpenAIProvider, "openai", "openai", ("OPENROUTER_API_KEY",), "https://openrouter.ai/api/v1"),
 }
 
 
@@ -34,7 +37,8 @@ def get_provider(model: str) -> tuple[SDKProvider, str]:
     """Return the provider and the name of the model of `"anthropic:claude-sonnet-5-5"`.
 
     Providers are `openai` (Chat Completions, also of the compatible server at `OPENAI_BASE_URL`), `openai-responses`,
-    `anthropic` and `gemini`. Raises ProviderError for another name, an SDK that is not installed, or a missing key.
+    `anthropic`, `gemini`, `ollama` (on this machine) and `openrouter`. Raises ProviderError for another name, an SDK
+    that is not installed, or a missing key.
     """
     name, _, rest = model.partition(":")
     if name not in _PROVIDERS or not rest:
@@ -43,9 +47,12 @@ def get_provider(model: str) -> tuple[SDKProvider, str]:
     entry = _PROVIDERS[name]
     if not _is_installed(entry.sdk):
         raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{entry.extra}]'")
-    if not any(os.environ.get(key) for key in entry.keys):
+    if entry.keys and not any(os.environ.get(key) for key in entry.keys):
         raise ProviderError(f"{name}: no API key; set the environment variable {entry.keys[0]}")
-    return entry.provider(), rest
+    if entry.base_url is None:
+        return entry.provider(), rest
+    api_key = os.environ[entry.keys[0]] if entry.keys else "none"  # never the key of OpenAI
+    return entry.provider(api_key=api_key, base_url=entry.base_url), rest
 
 
 def _is_installed(module: str) -> bool:
