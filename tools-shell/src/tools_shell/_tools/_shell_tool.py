@@ -80,7 +80,10 @@ class ShellTool(Tool, abstract=True):
             "protected": sorted(self._sandbox.protected),
         }
         root = None if self._root is None else os.path.realpath(workspace_path(self._root))
-        env = {name: hashlib.sha256(os.fsencode(value)).hexdigest() for name, value in self._env.items()}  # no secrets
+        env = {  # no secrets
+            name: hashlib.sha256(value.encode(errors="surrogateescape")).hexdigest()
+            for name, value in self._env.items()
+        }
         return {"root": root, "sandbox": sandbox, "env": env}
 
     def diagnose(self) -> Mapping[str, object]:
