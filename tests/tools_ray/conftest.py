@@ -70,6 +70,6 @@ def call(runtime, tools):
     def call(tool, arguments=None, context=None, using=runtime, **options):
         tool = getattr(tools, tool) if isinstance(tool, str) else tool
         with Executor([tool], runtime=using, plugins=False, **{"default_timeout": 60.0, **options}) as executor:
-            return executor.call(tool.name, arguments or {}, context)
+            return executor.call_tool(tool.name, arguments or {}, context)
 
     return call

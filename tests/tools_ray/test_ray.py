@@ -77,7 +77,7 @@ def test_a_call_without_a_cluster_is_unavailable(cluster, monkeypatch, address):
     monkeypatch.delenv("RAY_ADDRESS")
     text = (
         "from tools_ray import RayRuntime; from tools_runtime import Executor; from tools_of_ray_tests import node\n"
-        f"print(Executor([node], runtime=RayRuntime({address!r})).call('node', {{}}).error_type)"
+        f"print(Executor([node], runtime=RayRuntime({address!r})).call_tool('node', {{}}).error_type)"
     )
     assert run_python(text) == "unavailable"
 
