@@ -6,6 +6,7 @@ import email
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -157,8 +158,8 @@ def test_installing_tools_core_installs_one_distribution(install):
 
 def install_command(page, program):
     """Return the arguments of the first `pip install` or `uv pip install` of a page."""
-    line = re.search(rf"^{program} install (\./[^#\n]+)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
-    return line[1].split()
+    line = re.search(rf"^{program} install (\.[^#\n]*)", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    return shlex.split(line[1])
 
 
 # These run with the user's settings of pip and uv, since dependencies come from the index.

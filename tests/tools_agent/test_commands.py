@@ -160,4 +160,4 @@ def test_a_session_has_one_run_and_goes_on_after_ctrl_c_in_a_call(place):
         assert process.stderr.read().endswith("interrupted; go on with: ask-tools run --session s\n")
     done = ask("run", "--session", "s", "--yes", "--tools", "./fast.py:list_directory,write_file")
     assert done.out.endswith("Done: summary.md has the list of files.\n")
-    assert "cancelled" in (place / "summary.md").read_text()
+    assert "Cancelled by the caller" in (place / "summary.md").read_text()
