@@ -100,10 +100,11 @@ def test_pictures_are_described_and_no_result_is_cached():
     assert len(shown) == 2
 
 
-def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allows_it():
+def test_a_call_that_requires_approval_is_refused_without_it():
     remove, removed = removal()
     _, (answer,), _ = run(to_crewai(remove), ("remove", {"path": "a"}))
-    assert ('approve="all"' in answer, removed) == (True, [])
+    assert answer.startswith("remove needs approval by the user and was not run")
+    assert ("(code: approval_required)" in answer, removed) == (True, [])
     (made,) = to_crewai(remove, approve=lambda request: request.tool.name == "remove")
     assert asyncio.run(made.arun(path="a")) == "removed a"
 

@@ -236,10 +236,11 @@ def test_pictures_and_pdfs_are_attachments(models):
 
 
 @BOTH
-def test_a_call_that_requires_approval_is_refused_and_the_reason_names_what_allows_it(models, asynchronous):
+def test_a_call_that_requires_approval_is_refused_without_it(models, asynchronous):
     remove, removed = removal()
     (result,) = chain(models, [remove], ("remove", {"path": "a"}), asynchronous=asynchronous)
-    assert ('approve="all"' in result.output, removed) == (True, [])
+    assert result.output.startswith("Error: remove needs approval by the user and was not run")
+    assert (result.exception.type, removed) == ("approval_required", [])
     allowed = {"approve": lambda request: True, "asynchronous": asynchronous}
     (result,) = chain(models, [remove], ("remove", {"path": "a"}), **allowed)
     assert result.output == "removed a"
