@@ -1,6 +1,7 @@
 """From a function to input schema, output schema, description and context."""
 
 import functools
+from dataclasses import dataclass
 from datetime import date
 from enum import Enum
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from tools_core import Context, Tool, tool
+from tools_core import Audio, Context, DefinitionError, File, Image, Tool, tool
 
 
 class Unit(Enum):
@@ -139,6 +140,24 @@ def test_a_return_type_with_members_gives_an_output_schema(returns, expected):
     assert sorted(schema.get("properties", {})) == expected
     take.__annotations__ = {"return": list[returns]}
     assert tool(take).output_schema is None
+
+
+@pytest.mark.parametrize("block", [Image, Audio, File])
+def test_an_image_audio_or_a_file_is_content_without_an_output_schema_and_no_argument(block):
+    @dataclass
+    class Report:
+        file: block
+
+    def take(): ...
+
+    for returns in (block, Report, dict[str, block]):
+        take.__annotations__ = {"return": returns}
+        assert tool(take).output_schema is None
+
+    def show(file: block): ...
+
+    with pytest.raises(DefinitionError, match=f"{block.__name__} cannot be created from JSON"):
+        tool(show)
 
 
 def base(day: date, count: int = 1, note: str = ""):

@@ -63,7 +63,7 @@ def read() -> str:
     return sys.stdin.read() + os.read(0, 10).decode()
 
 
-server = Server([run, big, wait, block, shout, read])
+server = Server([run, big, wait, block, shout, read], output_budget=None)
 if "--http" in sys.argv:
     oauth = OAuth(*sys.argv[2:], ("tools",)) if sys.argv[2:] else None
     server.run_http(port=0, token=os.environ.get("TOKEN"), oauth=oauth)

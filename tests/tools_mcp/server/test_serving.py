@@ -1,5 +1,7 @@
 """`Server`: what clients see of tools and results, in both eras of the protocol."""
 
+import base64
+
 import anyio
 import pytest
 from mcp import Client, MCPError
@@ -277,10 +279,39 @@ def test_a_tool_registered_later_is_announced_and_one_unregistered_is_gone(mode)
 
 
 def test_a_long_result_is_cut_for_clients(mode):
-    @tool
+    @tool(read_only=True)
     def log() -> str:
         """Return a long text."""
         return "x" * 100_000
 
     result = with_client(lambda client: client.call_tool("log", {}), {"log": log}, mode)
-    assert len(result.content[0].text) < 31_000
+    assert 30_000 <= len(result.content[0].text) < 31_000
+
+
+def test_records_and_images_stay_whole_where_text_is_cut_or_a_warning_is_added(mode):
+    @tool(read_only=True)
+    def rows() -> dict[str, str]:
+        """Return a long record."""
+        return {"text": "x" * 100_000}
+
+    @tool(read_only=True)
+    def page() -> list:
+        """Return a long text and an image."""
+        return ["x" * 100_000, Image(PIXEL)]
+
+    @tool(read_only=True)
+    def draw() -> Image:
+        """Return an image."""
+        return Image(PIXEL)
+
+    async def use(client):
+        for _ in range(4):  # a loop, of which the model is warned
+            made = [await client.call_tool(name, {}) for name in ("rows", "page", "draw")]
+            assert made[0].structured_content == {"text": "x" * 100_000}
+            assert len(made[0].content[0].text) < 31_000
+            for result in made[1:]:
+                assert not result.is_error
+                images = [part for part in result.content if part.type == "image"]
+                assert [base64.b64decode(image.data) for image in images] == [PIXEL]
+
+    with_client(use, [rows, page, draw], mode)

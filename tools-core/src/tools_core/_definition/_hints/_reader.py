@@ -25,6 +25,7 @@ from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._models import is_model, model_schema, moved, validated
 from tools_core._definition._hints._scalars import SCALARS, as_float, integer_key, read_scalar
 from tools_core._definition._hints._unions import read_choices, read_union
+from tools_core._values._content import Block
 
 _LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection, abc.Reversible)
 # Collections, and the functions that create them from a list.
@@ -66,6 +67,8 @@ class Reader:
             return {}, None
         if hint in _COLLECTIONS or hint in _MAPPINGS:
             return self._read_container(hint, ())
+        if issubclass(hint, Block):  # content of results, which is no record, although blocks are dataclasses
+            return _refuse(hint)
         if is_model(hint):  # also if it is a dataclass
             return self._read_model(hint)
         if has_members(hint):
