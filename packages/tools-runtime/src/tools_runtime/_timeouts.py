@@ -57,7 +57,7 @@ def _ended(message: str, kind: str, stopped: str | None, metadata: dict[str, Any
     if stopped == "":
         message, metadata = f"{message}. It may still be running and have effects", {**metadata, "abandoned": True}
     elif stopped == "killed":
-        message, metadata = f"{message} and killed. It may have had effects", {**metadata, "killed": True}
+        message, metadata = f"{message} and was killed. It may have had effects", {**metadata, "killed": True}
     return Result.error(f"{message}.", type=kind, metadata=metadata)
 
 
