@@ -36,7 +36,8 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
     def __init__(self, function: Callable[P, R], *, spec: Spec | None = None, **options: Unpack[Options]) -> None:
         owner = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
         method_options = getattr(function, "__tool_options__", {})
-        if method_options and hasattr(function, "__self__") and not hasattr(function.__self__, "_methods"):
+        instance = getattr(function, "__self__", None)
+        if method_options and instance is not None and not hasattr(instance, "_methods"):
             raise DefinitionError(f"{owner}: @tool on a method needs a class that inherits from Toolset")
         attributes: dict[str, Any] = {**method_options, **options}
         check_options(attributes, owner)
