@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools_runtime import Executor, Policy
 from tools_shell import Bash, JobStart, Python
 
 pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
@@ -28,7 +29,7 @@ def commands(script, **arguments):
 def test_commands_are_listed_by_their_words(tool):
     effects = tool.effects({"command": "ls -l | grep 'a b'; git  status"})
     assert effects.commands == (("ls", "-l"), ("grep", "a b"), ("git", "status"))
-    assert effects.paths == effects.missing == ()
+    assert (effects.paths, effects.missing) == (None, ())
 
 
 @pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
@@ -136,8 +137,54 @@ def test_without_a_parser_the_effects_name_the_extra_to_install():
     assert done.stdout == "None None tools-shell[parser]\n"
 
 
-def test_other_tools_report_no_commands():
-    assert Python().effects({"code": "import os"}).commands == ()
+def test_the_effects_of_code_are_unknown():
+    effects = Python().effects({"code": "import os"})
+    assert (effects.commands, effects.paths) == (None, None)
+
+
+def result_under(rules, tool, arguments):
+    with Executor([tool], policy=Policy(rules, files=[], project=False)) as executor:
+        return executor.call_tool(tool.name, arguments)
+
+
+@pytest.mark.parametrize(
+    "allow", [{"commands": ["cat *", "ls *"]}, {"tool": "bash", "read_only": True}, {"tool": "*"}], ids=str
+)
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (Bash, {"command": "cat .env"}),
+        (Bash, {"command": "cat ./a/../.env"}),
+        (Bash, {"command": "eval 'cat .env'"}),
+        (Python, {"code": "print(open('.env').read())"}),
+    ],
+)
+def test_a_denied_path_binds_commands_and_code(tmp_path, allow, tool, arguments):
+    (tmp_path / ".env").write_text("canary")
+    rules = [{"decision": "deny", "paths": [".env"]}, {"decision": "allow", **allow}]
+    result = result_under(rules, tool(tmp_path, sandbox="none"), arguments)
+    assert result.error_type in ("denied", "approval_required")
+    assert "canary" not in str(result)
+
+
+@pytest.mark.parametrize("workdir", ["vendor/pkg", "link", "link/..", "vendor/pkg/../../vendor/pkg/"])
+@pytest.mark.parametrize("command", ["./build.sh", "git status"])
+def test_an_allowed_command_is_allowed_only_in_the_workspace_itself(tmp_path, command, workdir):
+    (tmp_path / "vendor" / "pkg").mkdir(parents=True)
+    (tmp_path / "vendor" / "pkg" / "inner").mkdir()
+    (tmp_path / "link").symlink_to("vendor/pkg/inner")
+    rules = [{"decision": "allow", "commands": ["git status", "./build.sh"]}]
+    bash = Bash(tmp_path, sandbox="none")
+    assert result_under(rules, bash, {"command": command, "workdir": workdir}).error_type == "approval_required"
+    assert result_under(rules, bash, {"command": command, "workdir": "./"}).ok
+
+
+def test_a_rule_for_cd_allows_a_workdir(tmp_path):
+    (tmp_path / "inner").mkdir()
+    rules = [{"decision": "allow", "commands": ["cd inner", "pwd"]}]
+    bash = Bash(tmp_path, sandbox="none")
+    assert result_under(rules, bash, {"command": "pwd", "workdir": "inner"}).ok
+    assert result_under(rules, bash, {"command": "cd inner && pwd"}).ok
 
 
 def test_an_approval_depends_on_the_settings_of_the_tool(tmp_path):

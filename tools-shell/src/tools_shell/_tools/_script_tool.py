@@ -46,7 +46,8 @@ class ScriptTool(ShellTool, abstract=True):
 
         The commands are lists of words; variable assignments come before their command, or stand alone. Redirections
         are separate commands `<` or `>`. Nothing is proved in a session, where earlier scripts may have redefined
-        words, for a shell other than bash, or without `tools-shell[parser]`.
+        words, for a shell other than bash, or without `tools-shell[parser]`. A `workdir` counts as the command
+        `cd`. Paths are unknown: programs open more files than their words name.
         """
         from tools_shell._script._parse import parse  # only policies need it
         from tools_shell._script._reads import reads_only
@@ -64,7 +65,10 @@ class ScriptTool(ShellTool, abstract=True):
             return Effects(annotations, paths=None, commands=None, settings=settings, missing=missing)
         if reads_only(commands, {**clean_environment(), **self._env}, self._repository(arguments, context)):
             annotations = {**annotations, "read_only": True, "destructive": False, "open_world": False}
-        return Effects(annotations, commands=filter(None, map(_words, commands)), settings=settings)
+        workdir = arguments.get("workdir", ".")
+        entered = [["cd", workdir]] if set(workdir) - {".", "/"} or ".." in workdir or workdir[:1] == "/" else []
+        words = [*entered, *filter(None, map(_words, commands))]
+        return Effects(annotations, paths=None, commands=words, settings=settings)
 
     def _is_readable(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether words have the meaning that they have in a new bash."""

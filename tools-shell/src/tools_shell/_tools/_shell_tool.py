@@ -67,8 +67,8 @@ class ShellTool(Tool, abstract=True):
         self._redactor = Redactor()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
-        """Return the usual effects; approvals depend on workspace, isolation and environment; see Tool."""
-        return Effects(self.annotations, settings=self._approval_settings())
+        """Return the usual effects: paths and commands are unknown; approvals depend on the settings."""
+        return Effects(self.annotations, paths=None, commands=None, settings=self._approval_settings())
 
     def _approval_settings(self) -> dict[str, Any]:
         sandbox = {
