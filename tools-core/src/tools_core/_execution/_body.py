@@ -115,8 +115,8 @@ def _wait(future: Any, context: Context, limit: float | None, grace: float) -> A
     future.add_done_callback(lambda _: is_over.set())
     unregister = context.on_cancel(is_over.set)
     try:
-        is_over.wait(limit)
-        wait((future,), max(grace, _CANCEL_GRACE) if context.cancelled else grace)
+        if not is_over.wait(limit) or context.cancelled:
+            wait((future,), max(grace, _CANCEL_GRACE) if context.cancelled else grace)
         if future.done():
             return future.result()
         stopped = Stopped(context, is_abandoned=True)
