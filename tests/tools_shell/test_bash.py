@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools_core import Context
-from tools_shell import Bash, JobStart, Python
+from tools_shell import Bash, JobOutput, JobStart, Python
 
 
 def test_an_exit_code_is_a_fact_and_no_error(bash):
@@ -24,7 +24,7 @@ def test_an_exit_code_is_a_fact_and_no_error(bash):
 def test_a_model_reads_plain_text_and_then_how_the_script_ended(bash):
     assert re.fullmatch(r"out\n\[exit 3 after \d+\.\d s\]", bash.call(command="echo out; exit 3").content)
     assert re.fullmatch(r"no end\n\[exit 0 after .* s\]", bash.call(command="printf 'no end'").content)
-    assert bash.call(command="kill -KILL $$").content.startswith("[killed by SIGKILL after ")
+    assert bash.call(command="kill -KILL $$").content.startswith("[exit 137 (SIGKILL) after ")
 
 
 def test_both_streams_are_merged_in_order_of_arrival(bash, root):
@@ -50,20 +50,45 @@ def test_what_a_model_reads_of_long_output_has_both_ends_and_says_what_is_missin
     content = bash.call(command="seq 100000").content
     head, tail = re.split(r"\n\[\.\.\. 558,895 characters omitted \.\.\.\]\n", content)
     assert (head[:4], len(head), tail[:14_999].endswith("\n100000")) == ("1\n2\n", 15_000, True)
-    assert content.endswith("[30,000 characters of output are shown; redirect it to a file to read the rest]")
+    assert content.endswith("[showing 30,000 characters of output; redirect it to a file to read all of it]")
     assert "redirect" not in bash.call(command="echo '[... 3 more ...]'").content
 
 
-@pytest.mark.parametrize("level", ["contained", "landlock", "bubblewrap"], indirect=True)
-def test_a_failure_for_lack_of_network_is_explained_in_a_sandbox(bash, level):
+NO_NETWORK = "this sandbox has no network"
+
+
+def test_a_failure_without_network_is_explained_in_a_sandbox(bash, level):
     content = bash.call(command="echo 'curl: (6) Could not resolve host: example.org' >&2; exit 6").content
-    assert ("no network in this sandbox" in content) == (level != "contained")
-    assert "no network" not in bash.call(command="echo 'call getaddrinfo'").content
-    assert "no network" not in bash.call(command="echo \"ModuleNotFoundError: No module named 'a'\"").content
+    assert (NO_NETWORK in content) == (level in ("landlock", "bubblewrap"))
 
 
-def test_a_signal_is_reported_by_its_name(bash):
-    assert bash.call(command="kill -KILL $$").output["signal"] == "SIGKILL"
+@pytest.mark.parametrize("level", ["bubblewrap"], indirect=True)
+@pytest.mark.parametrize("text", ["curl: (6) Could not resolve host: x", "touch: Read-only file system"])
+def test_a_script_that_succeeds_gets_no_notes_about_the_sandbox(bash, root, text):
+    (root / "log").write_text(text)
+    assert bash.call(command="cat log").content.startswith(f"{text}\n[exit 0 after ")
+    assert bash.call(command="cat log").content.count("[") == 1
+    assert bash.call(command="cat log; exit 1").content.count("[") == 2
+    code = "print(open('log').read())"
+    assert Python(root).call(code=code).content.count("[") == 1
+    assert Python(root).call(code=f"{code}\nraise OSError").content.count("\n[") == 2
+
+
+@pytest.mark.parametrize(("script", "code", "signal"), [
+    ("exit 137", 137, "SIGKILL"), ("kill -KILL $$", 137, "SIGKILL"), ("kill $$", 143, "SIGTERM"),
+    ("exit 255", 255, None)
+])  # fmt: skip
+def test_an_exit_code_is_the_same_at_every_level(bash, root, level, script, code, signal):
+    output = bash.call(command=script).output
+    assert (output["exit_code"], output.get("signal")) == (code, signal)
+    job = JobStart(root, sandbox=level).call(command=script).output["id"]
+    output = JobOutput(root).call(id=job, until_end=True).output
+    assert (output["exit_code"], output.get("signal")) == (code, signal)
+
+
+@pytest.mark.parametrize(("level", "retries"), [("bubblewrap", "0"), ("contained", "undefined")], indirect=["level"])
+def test_npm_fails_at_once_in_a_sandbox_without_network(bash, retries):
+    assert bash.call(command="echo ${npm_config_fetch_retries-undefined}").output["output"] == f"{retries}\n"
 
 
 def test_the_script_is_bash_whatever_it_begins_with(bash):

@@ -311,7 +311,7 @@ def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
 def test_a_refused_change_is_explained(root, sandboxed):
     make_repository(root)
     for script in ("git config a.b c", "echo x > .git/hooks/x", "echo x > /usr/x"):
-        assert "[read-only in this sandbox: files outside of the workspace" in sandboxed(script).content
+        assert "[read-only in this sandbox: files outside the workspace" in sandboxed(script).content
     assert "read-only" not in sandboxed("true").content
 
 

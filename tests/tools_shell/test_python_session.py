@@ -134,7 +134,7 @@ def test_code_that_cannot_be_interrupted_loses_its_session_and_the_next_call_say
 
 @pytest.mark.parametrize(
     ("death", "told"),
-    [("os._exit(4)", "exit code 4"), ("os.kill(os.getpid(), 9)", "SIGKILL"), ("os.abort()", "SIGABRT")],
+    [("os._exit(4)", "exit 4"), ("os.kill(os.getpid(), 9)", "SIGKILL"), ("os.abort()", "SIGABRT")],
 )
 def test_code_during_which_the_session_dies_is_never_run_twice(run, root, death, told):
     run("import os\nx = 1")

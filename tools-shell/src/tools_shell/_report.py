@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
@@ -10,16 +11,16 @@ from tools_shell._output._output import SHOWN
 from tools_shell._process._run import LONGEST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tools_core import Image
     from tools_shell._output._output import Output
     from tools_shell._process._run import Outcome
     from tools_shell._sandbox._isolation import Isolation
 
-SURVIVORS = "some processes could not be ended: they hang inside the kernel"
-BACKGROUND = "processes left in the background were ended; job_start keeps them running"
-_SIGNALLED = 128
+SURVIVORS = "some processes could not be killed: they are stuck in the kernel"
+BACKGROUND = "background processes were ended; use job_start to keep them running"
+_SIGNALLED = range(129, 160)  # exit codes of killed programs: 128 and the number of the signal, as in shells
 _NO_NETWORK = (
     *("could not resolve host", "couldn't resolve host", "failure in name resolution", "temporary failure resolving"),
     *("name or service not known", "no such host", "getaddrinfo enotfound", "eai_again", "nameresolutionerror"),
@@ -29,16 +30,23 @@ _NO_NETWORK = (
 _READ_ONLY = ("read-only file system", "device or resource busy")
 
 
-def exit_of(status: int | None, level: str) -> dict[str, Any]:
-    """Return an exit status as `exit_code` or as the name of a `signal`; both for bubblewrap, which adds 128."""
-    if status is None or 0 <= status <= _SIGNALLED or (status > 0 and level != "bubblewrap"):
-        return {"exit_code": status}
-    number = -status if status < 0 else status - _SIGNALLED
-    code = {"exit_code": None if status < 0 else status}
-    try:
-        return {**code, "signal": signal.Signals(number).name}
-    except ValueError:  # real-time signals do not have names
-        return {**code, "signal": f"signal {number}"} if status < 0 else code
+def exit_of(status: int | None) -> dict[str, Any]:
+    """Return the `exit_code` for an exit status, and for a killed program also the name of the `signal`.
+
+    Some sandboxes report a signal as an exit code, so that both look the same at every level.
+    """
+    code = 128 - status if status is not None and status < 0 else status
+    if code is not None and code in _SIGNALLED:
+        with suppress(ValueError):  # a number without a signal
+            return {"exit_code": code, "signal": signal.Signals(code - 128).name}
+    return {"exit_code": code}
+
+
+def exit_text(facts: Mapping[str, Any]) -> str:
+    """Return an exit code as text, such as `exit 137 (SIGKILL)`."""
+    if facts["exit_code"] is None:
+        return "exit code unknown"
+    return f"exit {facts['exit_code']}" + (f" ({facts['signal']})" if "signal" in facts else "")
 
 
 def isolation_of(isolation: Isolation) -> dict[str, Any]:
@@ -56,9 +64,9 @@ def report(
     notes: Sequence[str] = (),
     images: Sequence[Image] = (),
 ) -> Result:
-    """Return a result; the model reads the output, the `answer`, the ending, and the `notes`.
+    """Return a result; the model reads the output, the `answer`, the exit code, and the `notes`.
 
-    The record has the output, the number of characters missing from it, and the `facts`.
+    The record has the output, the number of omitted characters, and the `facts`.
     """
     record = {"output": output.text(), **facts}
     if output.omitted():
@@ -71,18 +79,13 @@ def report(
     if not ended.is_gone:
         record["survivors"] = SURVIVORS
     remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
+    text = output.text(SHOWN)
     if output.omitted(SHOWN):
-        remarks.append(f"{SHOWN:,} characters of output are shown; redirect it to a file to read the rest")
-    shown = output.text(SHOWN)
-    shown += ("\n" if answer and shown and not shown.endswith("\n") else "") + answer
-    if not isolation.network and _mentions(shown, _NO_NETWORK):
-        remarks.append("no network in this sandbox; use what is installed, or ask for a sandbox with network access")
-    if isolation.bubblewrap is not None and _mentions(shown, _READ_ONLY):
-        remarks.append(
-            "read-only in this sandbox: files outside of the workspace, and protected places in it, such as "
-            ".git/config, .git/hooks and .vscode; only the user can change these"
-        )
-    text = bracketed(shown, remarks)
+        remarks.append(f"showing {SHOWN:,} characters of output; redirect it to a file to read all of it")
+    text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
+    if ended.reason is not None or record.get("exit_code") != 0 or "error" in record:
+        remarks += _reasons(text, isolation)
+    text = bracketed(text, remarks)
     metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
     if ended.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
@@ -90,16 +93,23 @@ def report(
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
-def _mentions(shown: str, messages: Iterable[str]) -> bool:
-    lowered = shown.lower()
-    return any(message in lowered for message in messages)
+def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
+    """Explain the error messages of a failed program that the sandbox causes."""
+    lowered = text.lower()
+    if not isolation.network and any(message in lowered for message in _NO_NETWORK):
+        yield "this sandbox has no network: use what is installed, or ask the user for network access"
+    if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
+        yield (
+            "read-only in this sandbox: files outside the workspace, and protected files in it, such as .git/hooks and "
+            ".vscode; only the user can change them"
+        )
 
 
-def bracketed(shown: str, remarks: Iterable[str | None]) -> str:
+def bracketed(text: str, remarks: Iterable[str | None]) -> str:
     """Append a line in brackets for each remark."""
     lines = [f"[{remark}]" for remark in remarks if remark]
-    gap = "\n" if shown and not shown.endswith("\n") else ""
-    return shown + gap + "\n".join(lines)
+    gap = "\n" if text and not text.endswith("\n") else ""
+    return text + gap + "\n".join(lines)
 
 
 def _ending(record: Mapping[str, Any], ended: Outcome) -> str:
@@ -110,8 +120,4 @@ def _ending(record: Mapping[str, Any], ended: Outcome) -> str:
         return f"cancelled {after}"
     if ended.reason is not None:
         return f"killed {after}: {ended.reason}; use less, or split the work"
-    if "signal" in record:
-        return f"killed by {record['signal']} {after}"
-    if record.get("exit_code") is None:
-        return f"done {after}"
-    return f"exit {record['exit_code']} {after}"
+    return f"{'done' if record.get('exit_code') is None else exit_text(record)} {after}"

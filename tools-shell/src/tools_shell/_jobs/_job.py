@@ -13,7 +13,7 @@ from tools_shell._output._ring import Ring
 from tools_shell._output._text import printable
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import GRACE, SLICE, conclude, wait_for_end
-from tools_shell._report import BACKGROUND, SURVIVORS, exit_of
+from tools_shell._report import BACKGROUND, SURVIVORS, exit_of, exit_text
 from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Job:
                 "background": BACKGROUND if self.ended.had_background and not self.is_stopping else None,
                 "survivors": None if self.ended.is_gone else SURVIVORS,
             }
-            facts = {"status": "ended", **exit_of(self.ended.returncode, self.isolation.level)}
+            facts = {"status": "ended", **exit_of(self.ended.returncode)}
             return facts | {name: value for name, value in found.items() if value}
 
     @property
@@ -139,7 +139,7 @@ class Job:
         facts = self.status()
         if facts["status"] != "ended":
             return f"{facts['status']} for {self.age:.1f} s"
-        how = facts.get("limit") or facts.get("signal") or f"exit {facts.get('exit_code')}"
+        how = facts.get("limit") or exit_text(facts)
         return f"ended after {self.age:.1f} s: {how}"
 
     def write(self, data: bytes, until: float, cancelled: Callable[[], bool], *, is_last: bool) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tools_shell._output._output import Output
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Outcome, conclude, settle, wait_for_end
-from tools_shell._report import exit_of
+from tools_shell._report import exit_of, exit_text
 from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ class Kernel:
     def _how_it_ended(self) -> str:
         if self.process.exceeded is not None:
             return self.process.exceeded
-        found = exit_of(self.process.exit, self.isolation.level)
-        return found.get("signal") or f"exit code {self.process.exit}"
+        facts = exit_of(self.process.exit)
+        return facts.get("signal") or exit_text(facts)
 
     def _add(self, chunk: bytes) -> None:
         self._output.add(chunk)

@@ -71,7 +71,7 @@ class Bash(ScriptTool):
                 ended = run(
                     start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled
                 )
-        facts |= exit_of(ended.returncode, prepared.isolation.level)
+        facts |= exit_of(ended.returncode)
         return report(output, facts, ended, prepared.isolation, notes=notes)
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:

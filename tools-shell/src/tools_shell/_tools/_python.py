@@ -75,7 +75,7 @@ class Python(ShellTool):
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin))
             ended, reply = kernel.run_once(code, output, limit, lambda: context.cancelled)
-            return self._result(output, ended, reply, kernel, exit_of(ended.returncode, kernel.isolation.level), [])
+            return self._result(output, ended, reply, kernel, exit_of(ended.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with sessions.use(key, until, lambda: context.cancelled) as held:
@@ -84,7 +84,7 @@ class Python(ShellTool):
             ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
         more = {"session": session}
         if kernel.lost is not None:
-            more |= exit_of(ended.returncode, kernel.isolation.level)
+            more |= exit_of(ended.returncode)
             notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
         elif ended.reason is not None:
             notes.append("the code was interrupted; the variables of the session are kept")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         secrets: Iterable[str]
 
 
+_OFFLINE = {"npm_config_fetch_retries": "0"}  # npm would retry silently for minutes without network
+
+
 class ShellTool(Tool, abstract=True):
     """A tool that runs programs in the workspace, with a developer's settings."""
 
@@ -150,8 +153,9 @@ class ShellTool(Tool, abstract=True):
                 self._look_at_host()
                 if readable:
                     sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
-                variables = {**self._clean, **self._env}
-                with guarded(isolation_for(sandbox, place.root), place.root, sandbox.protected) as (isolation, guard):
+                isolation = isolation_for(sandbox, place.root)
+                variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
+                with guarded(isolation, place.root, sandbox.protected) as (isolation, guard):
                     yield Command(
                         arguments=arguments,
                         environment=variables,
