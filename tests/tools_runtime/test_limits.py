@@ -355,3 +355,42 @@ def test_hundreds_of_waiting_calls_that_time_out_leave_the_gate_intact(gate, mak
     gate.release.set()
     holder.join(20)
     assert executor.call_tool("wait", None, Context(timeout=20)).output == "late"
+
+
+@pytest.mark.parametrize("runtime", ["auto", "thread", "async"])
+@pytest.mark.parametrize("ends_by", ["timeout_error", "cancelled"])
+def test_an_async_hook_that_hangs_ends_with_the_callers_limit(runtime, ends_by, run, make):
+    hangs = threading.Event()
+
+    class Hang:
+        @hookimpl
+        async def around_tool_call(self, call_next):
+            hangs.set()
+            await asyncio.sleep(3600)
+            return await call_next()
+
+    @tool
+    def quick() -> int:
+        """Return at once."""
+        return 1
+
+    context = Context(timeout=0.05 if ends_by == "timeout_error" else 3600)
+    if ends_by == "cancelled":
+        cancel_when(hangs, context)
+    result = run(make([quick], runtime=runtime, hooks=[Hang()]), [ToolCall("1", "quick", {})], context)[0][1]
+    assert result.error_type == ends_by
+
+
+def test_an_async_hook_that_hangs_after_the_call_loses_no_result(run, make):
+    class Hang:
+        @hookimpl
+        async def after_tool_call(self, result):
+            await asyncio.sleep(3600)
+
+    @tool
+    def quick() -> int:
+        """Return at once."""
+        return 1
+
+    executor = make([quick], hooks=[Hang()])
+    assert run(executor, [ToolCall("1", "quick", {})], Context(timeout=0.5))[0][1].output == 1

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tools_core import Approval, Context, Result, Tool, ToolCall
 from tools_runtime._approval import Approver
 from tools_runtime._concurrency import Gate, enter_all, leave_all, passed
-from tools_runtime._events import Event, describe_error, failure, log
+from tools_runtime._events import Event, describe_error, failure, is_cancellation, log
 from tools_runtime._hooks import Hooks, run_hooks
 from tools_runtime._runtimes._runtime import Runtime
-from tools_runtime._timeouts import MARGIN, cancelled, limit_passed, wait_for
+from tools_runtime._timeouts import MARGIN, cancelled, limit_passed, timed_out, wait_for
 
 if TYPE_CHECKING:
     from tools_runtime._drive import Steps
@@ -30,6 +30,11 @@ class Place(NamedTuple):
     gates: tuple[Gate, ...]
     limit: float | None
     limit_set_by: str
+
+    @property
+    def margin(self) -> float:
+        """Seconds beyond the deadline for a tool that manages its own time."""
+        return MARGIN if isinstance(self.tool, Tool) and self.tool.manages_timeout else 0.0
 
 
 class Batch(NamedTuple):
@@ -85,7 +90,7 @@ class Execution:
         except GeneratorExit:  # the event loop was closed
             raise
         except BaseException as error:  # noqa: BLE001  (each call has a result)
-            result = failure(error)
+            result = self._failure(error)
         finally:
             if gates:
                 passed.set(before)
@@ -96,6 +101,13 @@ class Execution:
             self.result, self.has_ended = result, True
         if self._interrupt is not None:
             raise self._interrupt
+
+    def _failure(self, error: BaseException) -> Result:
+        if is_cancellation(error) and self.context.cancelled:
+            return cancelled()
+        if is_cancellation(error) and self.context.remaining == 0:  # of a hook
+            return timed_out(self.context, "cancelled")
+        return failure(error)
 
     def tool_of(self, other: ToolCall) -> Tool | None:
         """Return the tool of another call, which a hook runs instead."""
@@ -170,10 +182,9 @@ class Execution:
     def _start_elsewhere(self, call: ToolCall, place: Place, context: Context) -> Steps[Result]:
         """Run one attempt in a runtime that does not call tools here."""
         context.enforced = False
-        margin = MARGIN if isinstance(place.tool, Tool) and place.tool.manages_timeout else 0.0
         result: Any = place.runtime.start(place.tool, call, context, self.batch.tools)
         if not isinstance(result, Result):
-            result = yield from wait_for(result, place.runtime, context, margin=margin)
+            result = yield from wait_for(result, place.runtime, context, margin=place.margin)
         if not isinstance(result, Result):
             text = f"the runtime {type(place.runtime).__name__} returned {type(result).__name__}, not a Result"
             return Result.error(text, exception=TypeError(text))

@@ -293,9 +293,21 @@ def _in_order(wave: Sequence[Execution], completed: Iterator[Execution], *, as_c
 
 
 async def _arun(execution: Execution) -> Execution:
-    """Run a call in the running event loop."""
+    """Run a call in the running event loop; cancel hooks that exceed its deadline, or its cancellation, and a grace."""
     execution.in_loop = True
-    await adrive(execution.steps())
+    context, loop, grace = execution.context, asyncio.get_running_loop(), execution.place.margin + _HOOK_GRACE
+    timeout = asyncio.timeout(None if context.remaining is None else context.remaining + grace)
+
+    def stop() -> None:
+        with suppress(RuntimeError):  # the call has just ended
+            timeout.reschedule(loop.time() + grace)
+
+    async with timeout:
+        unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(stop))
+        try:
+            await adrive(execution.steps())
+        finally:
+            unregister()
     return execution
 
 

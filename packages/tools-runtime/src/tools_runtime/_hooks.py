@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from inspect import iscoroutine, iscoroutinefunction
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from tools_runtime._drive import Steps
     from tools_runtime._runtimes._runtime import Runtime
 
-_FAILURES = (Exception, Halt, SystemExit)  # exceptions of a hook; KeyboardInterrupt is the user's
+_FAILURES = (Exception, Halt, SystemExit, CancelledError)  # exceptions of a hook; KeyboardInterrupt is the user's
 _AROUND = ("around_tool_call", "before_tool_call", "after_tool_call")
 
 
@@ -195,6 +196,8 @@ def _failed(hook: Hook, error: BaseException, result: Result | None, execution: 
     answer = answer_of(error)
     if answer is not None:
         return answer
+    if isinstance(error, CancelledError) and result is None:
+        raise error
     text = describe_error(error)
     log.error("%s of %s failed", hook.name, hook.plugin, exc_info=error)
     execution.emit("hook_failed", plugin=hook.plugin, hook=hook.name, error=text)
