@@ -37,28 +37,39 @@ def ask(*words, code=0):
     return SimpleNamespace(out=ended.stdout, err=ended.stderr)
 
 
-def test_a_run_shows_text_and_calls_and_ends_where_a_call_waits_for_approval_without_a_terminal(place):
+def test_an_approval_in_another_process_runs_the_pending_call(place):
     first = ask("run", "Look around", "--model", "scripted:demo", "--session", "demo", code=1)
     assert first.out.splitlines()[0] == "I am a script, not a model. First I look at the folder."
     assert re.search(r"→ list_directory \{\}\n← .*empty", first.err)
-    assert 'waits for approval: write_file {"path":"summary.md"' in first.err
-    assert first.err.endswith("go on with: ask-tools run --session demo\n")
+    assert first.err.endswith("interrupted: approval_required; continue with: ask-tools run --session demo\n")
     assert not (place / "summary.md").exists()
 
-    key = re.search(r"ask-tools policy approve (\S+)", first.err)[1]
-    ask("policy", "approve", key)
-    second = ask("run", "--session", "demo")  # the session knows its model
+    ask("policy", "approve", re.search(r"ask-tools policy approve (\S+)", first.err)[1])
+    second = ask("run", "--session", "demo")  # the session stores its model
     assert second.out == "Done: summary.md has the list of files.\n"
     assert second.err.endswith("tokens: 0 in, 0 out; session demo\n")
     assert "You asked: Look around" in (place / "summary.md").read_text()
 
 
-def test_yes_approves_and_json_is_the_response(place):
+def test_pending_calls_are_printed_uncut_without_a_terminal(place):
+    prompt = "Look around, " + "very " * 100 + "carefully"
+    run = ask("run", prompt, "--model", "scripted:demo", "--session", "demo", code=1)
+    lines = [
+        "waits for approval: write_file (no rule matches;",
+        '  path = "summary.md"',
+        prompt,
+        f'["{place}/summary.md"]',
+    ]
+    for printed in (run.err, ask("sessions", "show", "demo").out):
+        assert [line for line in lines if line not in printed] == []
+
+
+def test_yes_approves_calls_and_json_prints_the_response(place):
     done = json.loads(ask("run", "Look", "--model", "scripted:demo", "--yes", "--json").out)
     assert (done["outcome"], done["steps"], done["pending"]) == ("completed", 3, [])
     assert done["content"] == "Done: summary.md has the list of files."
     assert (place / "summary.md").exists()
-    again = ask("run", "--session", done["session"])  # it has ended, so this repeats the reply
+    again = ask("run", "--session", done["session"])  # a completed session repeats its reply
     assert again.out == f"{done['content']}\n"
 
 
@@ -82,7 +93,7 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     assert "← # SUMMARY" in done.err and "noise" in done.err and "noise" not in done.out
     assert "I call grep" in ask(*demo, "--tools", "grep").out
     limited = ask("run", "Hi", "--session", "s", "--max-steps", "1", code=1)
-    assert "interrupted: max_steps; go on with: ask-tools run --session s" in limited.err
+    assert "interrupted: max_steps; continue with: ask-tools run --session s\n" in limited.err
 
 
 @pytest.mark.parametrize(
@@ -91,18 +102,28 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
         (["run", "Hi", "--model", "anthropic:claude"], "anthropic: no API key; set the environment variable ANTHROPIC"),
         (["run", "Hi", "--model", "nobody:x"], "the providers are openai, openai-responses, anthropic, gemini"),
         (["run", "Hi"], "which model? --model PROVIDER:NAME"),
-        (["run"], "there is nothing to do: give a prompt, or --session NAME to go on"),
+        (["run"], "there is nothing to do: give a prompt, or --session NAME"),
         (["run", "--session", "x", "--model", "scripted:demo"], "there is no session 'x'"),
+        (["run", "Hi", "--session", "x"], "there is no session 'x'"),
         (["run", "Hi", "--model", "scripted:demo", "--tools", "nope"], "nope"),
         (["run", "Hi", "--model", "scripted:demo", "--policy", "nope.toml"], "nope.toml: there is no such file"),
         (["run", "Hi", "--model", "scripted:demo", "--store", "mysql://x"], "mysql:// is not a store"),
         (["sessions", "show"], "show needs a NAME"),
     ],
 )
-def test_wrong_usage_is_an_error_with_a_hint_and_makes_no_session(place, words, message):
+def test_wrong_usage_is_an_error_and_creates_no_session(place, words, message):
     assert message in ask(*words, code=2).err
     with open_store() as store:
         assert store.sessions() == []
+
+
+@pytest.mark.parametrize("words", [["run", "Hi"], ["run"], ["sessions", "show"], ["sessions", "delete"]])
+def test_the_error_for_a_misspelt_session_suggests_the_right_name(words):
+    with open_store() as store:
+        Session([User(content="Hi")], id="tidy-up", store=store)
+    option = ["--session"] if words[0] == "run" else []
+    error = ask(*words, *option, "tidi-up", code=2).err
+    assert "there is no session 'tidi-up'\n  did you mean tidy-up?" in error
 
 
 @pytest.mark.slow
@@ -118,15 +139,16 @@ def test_sessions_are_listed_shown_forked_and_deleted(place):
     assert re.match(r"2 +\S+ \S+ +message +\{", history[2])
 
     assert ask("sessions", "fork", "one", "two", "--until", "1").out == "two\n"
-    found = json.loads(ask("sessions", "show", "two", "--json").out)
-    assert (found["id"], [each["role"] for each in found["messages"]], found["pending"]) == ("two", ["user"], [])
+    session = json.loads(ask("sessions", "show", "two", "--json").out)
+    roles = [message["role"] for message in session["messages"]]
+    assert (session["id"], roles, session["pending"]) == ("two", ["user"], [])
     ask("sessions", "delete", "one")
-    assert [each["id"] for each in json.loads(ask("sessions", "list", "--json").out)] == ["two"]
+    assert [session["id"] for session in json.loads(ask("sessions", "list", "--json").out)] == ["two"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("answer", "is_written"), [("yes", True), ("no", False)])
-def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_written):
+def test_the_user_approves_or_denies_a_call_on_a_terminal(place, answer, is_written):
     master, slave = pty.openpty()
     words = ["run", "Look", "--model", "scripted:demo"]
     with subprocess.Popen([*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave) as process:
@@ -146,18 +168,19 @@ def test_on_a_terminal_the_user_is_asked_and_the_run_goes_on(place, answer, is_w
 
 
 @pytest.mark.slow
-def test_a_session_has_one_run_and_goes_on_after_ctrl_c_in_a_call(place):
-    tools = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
-    (place / "slow.py").write_text(f"{tools}    sleep(600)\n    return ''\n")
-    (place / "fast.py").write_text(f"{tools}    return 'a file'\n")
-    words = ["run", "Hi", "--model", "scripted:demo", "--session", "s", "--yes", "--tools"]
+def test_a_session_has_one_run_and_continues_after_ctrl_c(place):
+    source = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
+    (place / "slow.py").write_text(f"{source}    sleep(600)\n    return ''\n")
+    (place / "fast.py").write_text(f"{source}    return 'a file'\n")
+    tools = "./slow.py:list_directory,write_file"
+    words = ["run", "Hi", "--model", "scripted:demo", "--session", "s", "--yes", "--tools", tools]
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen([*COMMAND, *words, "./slow.py:list_directory,write_file"], **pipes) as process:
+    with subprocess.Popen([*COMMAND, *words], **pipes) as process:
         assert process.stderr.readline() == "→ list_directory {}\n"  # printed while the call runs
         assert "session 's' is in use" in ask("run", "--session", "s", code=1).err
         process.send_signal(signal.SIGINT)
         assert process.wait() == 130
-        assert process.stderr.read().endswith("interrupted; go on with: ask-tools run --session s\n")
+        assert process.stderr.read().endswith(f"continue with: ask-tools run --session s --tools {tools}\n")
     done = ask("run", "--session", "s", "--yes", "--tools", "./fast.py:list_directory,write_file")
     assert done.out.endswith("Done: summary.md has the list of files.\n")
     assert "Cancelled by the caller" in (place / "summary.md").read_text()

@@ -34,10 +34,24 @@ def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_pat
         errors = first.stderr.read()
         assert '→ write_file {"path": "a.txt", "content": "x"}\n← Created' in errors
         if number == signal.SIGINT:
-            assert errors.endswith("interrupted; go on with: ask-tools run --session s\n")
+            assert errors.endswith("interrupted; continue with: ask-tools run --session s --policy rules.toml\n")
     second = subprocess.run(command, check=False, **pipes)
     assert (second.returncode, second.stdout) == (0, "All done.\n")
     assert second.stderr.endswith("tokens: 10 in, 5 out; session s\n")
     roles = [message["role"] for message in server.bodies[-1]["messages"]]
     assert roles == ["user", "assistant", "tool"]
     assert server.bodies[-1]["messages"][2]["tool_call_id"] == "call_1"
+
+
+def test_a_failed_request_prints_the_command_that_continues_the_session(connect, tmp_path):
+    server = connect("openai", {"status": 401}, {"texts": ["Done."]}).server
+    command = [sys.executable, "-m", "tools_core", "run", "--session", "s"]
+    environment = {
+        **os.environ, "OPENAI_API_KEY": "key", "OPENAI_BASE_URL": f"{server.url}/v1",
+        "ASK_TOOLS_SESSIONS": str(tmp_path / "sessions"),
+    }  # fmt: skip
+    options = {"env": environment, "capture_output": True, "text": True}
+    failed = subprocess.run([*command, "Hi", "--model", "openai:gpt-5"], check=False, **options)
+    assert failed.returncode == 1
+    assert failed.stderr.endswith("check the API key\n  continue with: ask-tools run --session s\n")
+    assert subprocess.run(command, check=False, **options).stdout == "Done.\n"

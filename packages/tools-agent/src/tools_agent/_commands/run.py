@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
-from tools_agent._commands._sessions import add_store, opened, short
-from tools_core.command import CommandError, is_terminal, load_tools, note, stdout_to_stderr, write_json
+from tools_agent._commands.sessions import add_store, approval_lines, opened, short, unknown_session
+from tools_core import ToolCall
+from tools_core.command import CommandError, did_you_mean, is_terminal, load_tools, note, stdout_to_stderr, write_json
 from tools_core.text import visible
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping, Sequence
 
-    from tools_agent import Agent, Response, Session, Store
+    from tools_agent import Agent, Request, Response, Session, Store, ToolResult
 
 _EPILOG = """\
-Calls that do more than read are asked about on the terminal, unless a rule of the policy decides (ask-tools policy).
-Without a terminal the command ends and prints them: approve them with `ask-tools policy approve KEY`, or run the
-session again with --yes. Ctrl-C interrupts. In any case, also after a crash, `ask-tools run --session NAME` goes on.
+Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). The command asks on
+the terminal. Without a terminal it ends and prints the calls: approve them with `ask-tools policy approve KEY`, or run
+the session with --yes. Ctrl-C interrupts a run. `ask-tools run --session NAME` continues, also after a crash.
 
 The reply goes to standard output, tool calls and tokens to standard error.
 Exit codes: 0 done; 1 interrupted, blocked, waiting for approval, or a failure; 2 wrong usage; 130 Ctrl-C.
@@ -39,16 +42,16 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `run`."""
     parser.description = "Run an agent with the installed tools."
     parser.epilog = _EPILOG
-    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="what to do; - for standard input; none to go on")
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the task; - reads it from standard input")
     text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
     parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
     text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
     parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
-    parser.add_argument("--session", metavar="NAME", help="the session to go on with, or the name of a new one")
+    parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
     parser.add_argument("--instructions", metavar="TEXT", help="instructions of a new session")
     parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
-    parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
+    parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that the policy asks about")
     text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
@@ -63,64 +66,76 @@ def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
     import asyncio  # not needed for --help
 
-    from tools_agent import Agent
+    from tools_agent import Agent, ProviderError, StoreError
     from tools_runtime import Policy, PolicyError, ask_on_terminal
 
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     if prompt is None and options.session is None:
-        raise CommandError("there is nothing to do: give a prompt, or --session NAME to go on", "ask-tools run --help")
+        raise CommandError("there is nothing to do: give a prompt, or --session NAME", "ask-tools run --help")
     with opened(options) as store:
         tools = load_tools(options.tools)
         try:
             policy = Policy(files=options.policy)
         except PolicyError as error:
             raise CommandError(str(error)) from error
-        session, model, workspace = _session(options, store, prompt)
+        session, provider, workspace = _session(options, store, prompt)
         agent = Agent(
-            session, model=_provider(model), tools=tools, max_steps=options.max_steps, policy=policy,
+            session, model=provider, tools=tools, max_steps=options.max_steps, policy=policy,
             approve="all" if options.yes else ask_on_terminal, tool_timeout=120.0,
             workspace=workspace, output_budget=options.output_budget or None,
             loop_detection=not options.no_loop_detection,
         )  # fmt: skip
-        resume = f"ask-tools run --session {session.id}"
+        resume = f"continue with: {_command(session, options)}"
         try:
             with _standard_output() as output, agent:
                 response = asyncio.run(_show(agent, prompt, None if options.json else output))
         except KeyboardInterrupt:
-            note(f"\ninterrupted; go on with: {resume}")
+            note(f"\ninterrupted; {resume}")
             return 130
+        except (ProviderError, StoreError) as error:
+            raise CommandError(str(error), resume, status=1) from error
     return _report(response, session, resume, options)
 
 
-def _session(options: Namespace, store: Store, prompt: str | None) -> tuple[Session, str, str]:
-    """Return the session, which is new if the store has none of this name, its model and its workspace."""
+def _session(options: Namespace, store: Store, prompt: str | None) -> tuple[Session, Any, str]:
+    """Return the session, its provider and its workspace. Create the session if the options name its model."""
     from tools_agent import Session, System
 
-    known = {each.id: each.metadata for each in store.sessions()} if options.session else {}
-    metadata = known.get(options.session, {})
+    name = options.session
+    stored = {session.id: session.metadata for session in store.sessions()} if name else {}
+    if name and name not in stored and (prompt is None or options.model is None):
+        raise unknown_session(name, store)
+    metadata = stored.get(name, {})
     model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL")
     if not model:
         raise CommandError("which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo")
-    _provider(model)  # before a session is made
+    provider = _provider(model)  # raises before the session is created
     workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
-    if options.session in known or prompt is None:
-        return Session.open(store, options.session), model, workspace
+    if name in stored:
+        return Session.open(store, name), provider, workspace
+    if name and (suggestion := did_you_mean(name, stored)):
+        note(f"new session {name}; {suggestion}")
     instructions = [System(content=options.instructions)] if options.instructions else []
     metadata = {"model": model, "title": short(prompt), "workspace": workspace}
-    return (
-        Session(instructions, id=options.session or uuid4().hex[:8], store=store, metadata=metadata),
-        model,
-        workspace,
-    )
+    session = Session(instructions, id=name or uuid4().hex[:8], store=store, metadata=metadata)
+    return session, provider, workspace
+
+
+def _command(session: Session, options: Namespace) -> str:
+    """Return the command that continues a session, with the options that a session does not store."""
+    words = ["ask-tools", "run", "--session", session.id]
+    for name in ("tools", "policy", "workspace", "store"):
+        values = getattr(options, name) or []
+        for value in [values] if isinstance(values, str) else values:
+            words += [f"--{name}", value]
+    return shlex.join(words)
 
 
 def _provider(model: str) -> Any:
-    from tools_agent import ProviderError, get_provider
+    from tools_agent import ProviderError, ScriptedProvider, get_provider
 
     if model == "scripted:demo":
-        from tools_agent._commands._demo import demo
-
-        return demo()
+        return ScriptedProvider(default=_demo)
     try:
         get_provider(model)
     except ProviderError as error:
@@ -130,14 +145,14 @@ def _provider(model: str) -> Any:
 
 @contextmanager
 def _standard_output() -> Generator[TextIO]:
-    """Yield standard output, while what tools print goes to standard error."""
+    """Yield standard output; tools print to standard error."""
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace") as output, stdout_to_stderr():
         yield output
 
 
 async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Response:
-    """Run the agent, and show each event as it happens; text only where there is an output."""
+    """Run the agent, and print each event as it happens; text only if there is an output."""
     from tools_agent import Retrying, TextDelta, ToolFinished, ToolStarted
 
     def write(text: str) -> None:
@@ -145,8 +160,8 @@ async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Resp
             output.write(visible(text, keep_layout=True) if is_terminal(output) else text)
             output.flush()
 
-    last = ""  # what was written
-    async for event in (stream := agent.astream(prompt)):  # its events arrive while tools run
+    last = ""  # the last text in the output
+    async for event in (stream := agent.astream(prompt)):  # yields events while tools run
         if isinstance(event, TextDelta):
             write(event.content)
             last = event.content or last
@@ -158,7 +173,7 @@ async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Resp
         elif isinstance(event, ToolFinished):
             note(f"← {'' if event.result.ok else 'error: '}{short(str(event.result))}")
         elif isinstance(event, Retrying):
-            note(f"asked again in {event.delay:.0f} s: {event.reason}")
+            note(f"retry in {event.delay:.0f} s: {event.reason}")
     response = stream.response
     if response.content and (response.halted or not last):
         write(f"{response.content}\n")
@@ -174,18 +189,65 @@ def _report(response: Response, session: Session, resume: str, options: Namespac
                 "outcome": response.outcome,
                 "content": response.content,
                 "reason": response.interrupt_reason or response.detail,
-                "pending": [dict(each) for each in response.pending],
+                "pending": [dict(request) for request in response.pending],
                 "steps": response.steps,
                 "usage": usage.model_dump(),
             }
         )
-    for each in response.pending:
-        note(f"waits for approval: {each['tool']} {short(each['arguments'])}")
-        if each["key"]:
-            note(f"  ask-tools policy approve {each['key']}")
+    for request in response.pending:
+        note("\n".join(approval_lines(request)))
     note(f"tokens: {usage.input_tokens:,} in, {usage.output_tokens:,} out; session {session.id}")
     if response.outcome in ("completed", "halted"):
         return 0
     reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)
-    note(f"{response.outcome}{f': {reason}' if reason else ''}; go on with: {resume}")
+    note(f"{response.outcome}{f': {reason}' if reason else ''}; {resume}")
     return 1
+
+
+# ---------------------------------------------------------------------------------------------------- scripted:demo
+
+_EMPTY: Mapping[str, Any] = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
+
+
+def _demo(request: Request) -> Any:
+    """Reply as a model that lists the folder and writes the list to a file, or calls the tool in the prompt."""
+    from tools_agent import ToolResult, User
+
+    tools = {tool["name"]: tool for tool in request.tools}
+    if not tools:
+        return "I am a script, not a model, and need a tool: --tools ./weather.py:weather"
+    prompts = [(place, message) for place, message in enumerate(request.messages) if isinstance(message, User)]
+    start, prompt = prompts[-1][0], prompts[-1][1].content
+    results = [message for message in request.messages[start:] if isinstance(message, ToolResult)]
+    if {"list_directory", "write_file"} <= tools.keys():
+        return _write_summary(prompt, results)
+    if results:
+        return f"{results[-1].name} returned: {results[-1].content}"
+    name = next((name for name in tools if name in prompt.lower()), next(iter(tools)))
+    arguments = _arguments(tools[name]["input_schema"], prompt)
+    return [
+        f"I am a script, not a model. I call {name} with the last word of the prompt.",
+        ToolCall(None, name, arguments),
+    ]
+
+
+def _write_summary(prompt: str, results: Sequence[ToolResult]) -> Any:
+    if not results:
+        return ["I am a script, not a model. First I look at the folder.", ToolCall(None, "list_directory", {})]
+    if len(results) == 1:
+        summary = f"# Summary\n\nYou asked: {prompt}\n\n{results[0].content}\n"
+        arguments = {"path": "summary.md", "content": summary}
+        return ["Now I write the list to summary.md.", ToolCall(None, "write_file", arguments)]
+    if results[-1].error is None:
+        return "Done: summary.md has the list of files."
+    return f"I could not write summary.md: {results[-1].content}"
+
+
+def _arguments(schema: Mapping[str, Any], prompt: str) -> dict[str, Any]:
+    """Return the required arguments: choices take their first value, text the last word of the prompt."""
+    words = re.findall(r"[^\s?!,;]+", prompt.rstrip(".")) or ["demo"]
+    required = {name: schema["properties"][name] for name in schema.get("required", ())}
+    return {
+        name: parameter["enum"][0] if "enum" in parameter else _EMPTY.get(parameter.get("type"), words[-1])
+        for name, parameter in required.items()
+    }

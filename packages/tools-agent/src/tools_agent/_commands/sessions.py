@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tools_agent._commands._sessions import add_store, opened, short
-from tools_core.command import CommandError, write, write_json, write_table
+from tools_core.command import CommandError, did_you_mean, json_text, one_line, write, write_json, write_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from tools_agent import Session, Store
 
@@ -25,6 +25,7 @@ actions:
 Exit codes: 0 done, 1 the store failed or the session is in use, 2 wrong usage or an unknown session.
 Example: ask-tools sessions fork tidy another --until 12
 """
+_MAX_SHORT = 200  # characters of a value on one line
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -46,18 +47,21 @@ def run(options: Namespace) -> int:
     if (options.name is None) != (options.action == "list"):
         raise CommandError(f"{options.action} {'takes no' if options.name else 'needs a'} NAME", "--help has all")
     with opened(options) as store:
-        _ACTIONS[options.action](options, store)
+        try:
+            _ACTIONS[options.action](options, store)
+        except KeyError as error:
+            raise unknown_session(options.name, store) from error
     return 0
 
 
 def _list(options: Namespace, store: Store) -> None:
-    found = store.sessions()
+    sessions = store.sessions()
     if options.json:
-        write_json([asdict(each) for each in found])
-    elif found:
+        write_json([asdict(session) for session in sessions])
+    elif sessions:
         rows = [
-            [short(each.id), _time(each.updated_at), *(short(each.metadata.get(key, "")) for key in ("model", "title"))]
-            for each in found
+            [short(session.id), _time(session.updated_at), *(short(session.metadata.get(key, "")) for key in _COLUMNS)]
+            for session in sessions
         ]
         write_table([["SESSION", "CHANGED", "MODEL", "PROMPT"], *rows])
     else:
@@ -68,11 +72,10 @@ def _show(options: Namespace, store: Store) -> None:
     from tools_agent import Session  # not needed for --help
 
     session = Session.open(store, options.name)
-    if options.history:
-        if options.json:
-            write_json([asdict(each) for each in session.history])
-            return
-        rows = [(str(each.seq), _time(each.at), each.kind, short(each.data)) for each in session.history]
+    if options.history and options.json:
+        write_json([asdict(record) for record in session.history])
+    elif options.history:
+        rows = [(str(record.seq), _time(record.at), record.kind, short(record.data)) for record in session.history]
         write_table([("RECORD", "TIME", "KIND", "DATA"), *rows])
     elif options.json:
         messages = [message.to_dict() for message in session]
@@ -86,9 +89,11 @@ def _lines(session: Session) -> Iterator[str]:
         name = f" {message.name}" if message.role == "tool" else ""
         yield f"{message.role}{name}: {message.content}".rstrip()
         for call in getattr(message, "tool_calls", ()):
-            yield f"  calls {call.name} {short(call.raw_arguments or {})}"
-    for pending in session.pending_approvals:
-        yield f"waits for approval: {pending['tool']} {short(pending['arguments'])}"
+            arguments = call.raw_arguments or {}
+            text = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)
+            yield one_line(f"  calls {call.name} {text}")
+    for request in session.pending_approvals:
+        yield from approval_lines(request)
 
 
 def _fork(options: Namespace, store: Store) -> None:
@@ -107,13 +112,60 @@ def _delete(options: Namespace, store: Store) -> None:
         write_json({"deleted": options.name})
 
 
-def _time(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
-
-
+_COLUMNS = ("model", "title")  # metadata from `ask-tools run`
 _ACTIONS: dict[str, Callable[[Namespace, Store], None]] = {
     "list": _list,
     "show": _show,
     "fork": _fork,
     "delete": _delete,
 }
+
+# ---------------------------------------------------------------------------------------------------- shared with `run`
+
+
+def add_store(parser: ArgumentParser) -> None:
+    """Add the option that names the store."""
+    text = "the file or the postgresql:// URL with the sessions; by default $ASK_TOOLS_SESSIONS, or the user's own file"
+    parser.add_argument("--store", metavar="PLACE", help=text)
+
+
+@contextmanager
+def opened(options: Namespace) -> Generator[Store]:
+    """Open the store; a failure of the store or of the model's API ends the command."""
+    from tools_agent import ProviderError, SessionConflictError, StoreError, open_store  # not needed for --help
+
+    try:
+        with open_store(options.store) as store:
+            yield store
+    except (StoreError, SessionConflictError, ProviderError) as error:
+        raise CommandError(str(error), status=1) from error
+    except (ImportError, ValueError) as error:
+        raise CommandError(str(error)) from error
+
+
+def unknown_session(name: str, store: Store) -> CommandError:
+    """Return the error for a session that the store does not have."""
+    suggestion = did_you_mean(name, [session.id for session in store.sessions()])
+    return CommandError(f"there is no session {name!r}", suggestion, "list of sessions: ask-tools sessions list")
+
+
+def approval_lines(request: Mapping[str, Any]) -> list[str]:
+    """Return a request for approval, uncut, with one argument per line."""
+    tool = request["tool"] + (f" of {request['agent']}" if "agent" in request else "")
+    details = {"files": request.get("effects", {}).get("paths"), "workspace": request.get("workspace")}
+    return [
+        one_line(f"waits for approval: {tool} ({'; '.join(request['reasons'])})"),
+        *(one_line(f"  {name} = {json_text(value, pretty=False)}") for name, value in request["arguments"].items()),
+        *(one_line(f"  {name}: {json_text(value, pretty=False)}") for name, value in details.items() if value),
+        *([f"  approve: ask-tools policy approve {request['key']}"] if request["key"] else []),
+    ]
+
+
+def short(value: Any) -> str:
+    """Return text, or JSON of another value, on one line, truncated if it is long."""
+    text = value if isinstance(value, str) else json_text(value, pretty=False)
+    return one_line(text if len(text) <= _MAX_SHORT else f"{text[:_MAX_SHORT]}…")
+
+
+def _time(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
