@@ -11,7 +11,6 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tools_agent._cost import cost_of
 from tools_agent._events import Interrupt, Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
 from tools_agent._guardrails import Block, Modification, Phase, Tripwire, changes_between
 from tools_agent._loop._calls import Calls
@@ -19,7 +18,7 @@ from tools_agent._loop._drive import Do, Steps
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._messages import Assistant, Message, System, Usage, User
 from tools_agent._output_type import Output
-from tools_agent._providers._provider import ProviderError, Request
+from tools_agent._providers._provider import ProviderError, Request, cost_of
 from tools_agent._response import Interrupted, Response
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`Provider`: what the agent loop needs of a model's API."""
+"""`Provider`: the interface to a model's API, its errors, and the price of a reply."""
 
 from __future__ import annotations
 
@@ -64,3 +64,21 @@ class ProviderError(Exception):
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
+
+
+_PRICED = {"anthropic": "anthropic", "gemini": "google", "openai": "openai", "openai-responses": "openai"}
+
+
+def cost_of(reply: Assistant) -> float:
+    """Return the price of a reply in US dollars. Raises ProviderError for a model without a known price."""
+    try:
+        import genai_prices  # type: ignore[import-not-found, unused-ignore]  # the extra `prices`
+    except ModuleNotFoundError as error:
+        raise ProviderError("max_cost needs the prices of models; pip install 'tools-agent[prices]'") from error
+    counts = reply.usage.model_dump() if reply.usage is not None else {}
+    provider = _PRICED.get(reply.provider or "")
+    try:
+        price = genai_prices.calc_price(genai_prices.Usage(**counts), reply.model or "", provider_id=provider)
+    except LookupError as error:
+        raise ProviderError(f"no price is known for {reply.model!r}; remove max_cost, or use max_tokens") from error
+    return float(price.total_price)
