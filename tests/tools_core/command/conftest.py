@@ -179,18 +179,19 @@ def ask_tools(environment, tmp_path):
 
 @pytest.fixture
 def on_terminal(environment, tmp_path):
-    """Run `ask-tools` on a pseudo-terminal, type `typed`, and return the exit code and the output."""
+    """Run `ask-tools` on a pseudo-terminal, type `typed` after a prompt, and return the exit code and the output."""
     pty = pytest.importorskip("pty", reason="only on systems with pseudo-terminals", exc_type=ImportError)
 
-    def run(*words, typed="", program=(*PYTHON, "-m", "tools_core")):
+    def run(*words, typed="", prompt="", program=(*PYTHON, "-m", "tools_core")):
         child, terminal = pty.fork()
         if child == 0:
             os.chdir(tmp_path)
             os.execvpe(program[0], [*program, *words], environment)  # noqa: S606 - the child becomes it
-        if typed:
-            os.write(terminal, typed.encode())
         output = b""
         while True:
+            if typed and prompt.encode() in output:
+                os.write(terminal, typed.encode())
+                typed = ""
             try:
                 block = os.read(terminal, 65536)
             except OSError:  # the end on Linux; on macOS an empty read

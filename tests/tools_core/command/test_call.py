@@ -216,6 +216,26 @@ def test_without_a_terminal_a_tool_that_requires_approval_needs_yes(ask_tools):
     assert ask_tools("call", "flood", "city=Oslo", "--yes").out == "Oslo is under water\n"
 
 
+def test_a_tool_asks_its_question_on_the_terminal(ask_tools, on_terminal, tmp_path):
+    (tmp_path / "site.py").write_text(
+        """
+from tools_core import Context, tool
+
+@tool(timeout=10)
+def deploy(context: Context) -> str:
+    "Deploy a site."
+    return f"to {context.ask('Which region?', ['eu', 'us'])}"
+"""
+    )
+    words = ("call", f"{tmp_path}/site.py:deploy")
+    for typed in ("2\n", "mars\nus\n"):
+        status, output = on_terminal(*words, typed=typed, prompt="answer: ")
+        assert (status, output.splitlines()[-1].removeprefix("answer: ")) == (0, "to us")
+        assert "deploy asks: Which region?" in output
+    failed = ask_tools(*words)
+    assert (failed.code, failed.err.splitlines()[-1]) == (1, "  run it on a terminal to answer")
+
+
 @pytest.mark.parametrize(
     ("typed", "code", "last"),
     [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # type checkers and editors read the names here, Python in th
     from tools_core._values._content import File as File
     from tools_core._values._content import Image as Image
     from tools_core._values._context import Context as Context
+    from tools_core._values._context import Question as Question
     from tools_core._values._effects import Effects as Effects
     from tools_core._values._errors import DefinitionError as DefinitionError
     from tools_core._values._errors import Halt as Halt
@@ -48,7 +49,7 @@ _NAMES = {
     "_tools._tool": ("Tool",),
     "_tools._toolset": ("Toolset",),
     "_values._content": ("Audio", "Block", "File", "Image"),
-    "_values._context": ("Context",),
+    "_values._context": ("Context", "Question"),
     "_values._effects": ("Effects",),
     "_values._errors": ("DefinitionError", "Halt", "InvalidArguments", "ToolError", "UnknownToolError"),
     "_values._limits": ("Limits",),

@@ -37,10 +37,12 @@ from tools_core._cli._output import (
     write_json,
     write_table,
 )
+from tools_core._cli._terminal import answer_on_terminal, reserved_terminal
 from tools_core._cli._tools import load_tool, load_tools, select_tools, stdout_to_stderr
 
 __all__ = [
     "CommandError",
+    "answer_on_terminal",
     "counted",
     "did_you_mean",
     "is_terminal",
@@ -52,6 +54,7 @@ __all__ = [
     "note",
     "one_line",
     "read_arguments",
+    "reserved_terminal",
     "run_parser",
     "select_tools",
     "stdout_to_stderr",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pickle
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tools_core import Context, Result
+from tools_core import Context, Result, ToolError
 from tools_runtime._events import describe_error
 
 if TYPE_CHECKING:
@@ -54,8 +54,13 @@ def unpack_context(packed: PackedContext, load: Callable[[bytes], Any], report: 
         **parts,
         state=State(items, load),
         on_progress=report if wants_progress else None,
+        on_ask=_cannot_ask,
         enforced=False,  # the caller's process watches the time, and kills
     )
+
+
+def _cannot_ask(question: object) -> NoReturn:  # noqa: ARG001  (called by Context.ask)
+    raise ToolError("a tool in another process cannot ask the user: run it in this process", "unavailable")
 
 
 class State(dict[str, Any]):

@@ -27,6 +27,7 @@ from tools_core._cli._output import (
     write,
     write_json,
 )
+from tools_core._cli._terminal import answer_on_terminal
 from tools_core._cli._tools import find_tool, stdout_to_stderr
 from tools_core._registry._entry_points import scan
 from tools_core._tools._approval import ApprovalRequest, call_if_approved
@@ -44,9 +45,9 @@ arguments:
   limits:=[1,2]        any value, as JSON
   '{"city": "Oslo"}'   all arguments as one JSON object; --args FILE reads it from a file, --args - from stdin
 
-A tool that requires approval asks before it runs; without a terminal, use --yes. The result goes to standard output,
-and output that the tool prints to standard error. On a terminal, control characters are shown as escapes; --raw writes
-text, or the bytes of an image, sound or file, unchanged.
+A tool that requires approval asks before it runs; without a terminal, use --yes. A tool may also ask questions on the
+terminal. The result goes to standard output, and output that the tool prints to standard error. On a terminal,
+control characters are shown as escapes; --raw writes text, or the bytes of an image, sound or file, unchanged.
 The first Ctrl-C cancels the call, which may still return a result; the second one ends it.
 Exit codes: 0 success, 1 the tool failed or was not approved, 2 unknown tool or wrong arguments, 130 interrupted.
 
@@ -98,8 +99,9 @@ def _call(options: Namespace) -> int:
     try:
         with ProgressLine() if shows_progress else nullcontext() as progress, stdout_to_stderr():
             context = Context(
-                workspace=options.workspace, run_id=options.run_id, timeout=options.timeout, on_progress=progress
-            )
+                workspace=options.workspace, run_id=options.run_id, timeout=options.timeout, on_progress=progress,
+                on_ask=answer_on_terminal,
+            )  # fmt: skip
             context.timeout_set_by = "--timeout"
             with _cancelled_by_interrupt(context) if tool.takes_context else nullcontext():
                 result = caller(tool, call, context, "all" if options.yes else None)
@@ -191,6 +193,8 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
         return [f"its parameters: ask-tools show {name}"]
     if result.error_type == "approval_required":
         return ["add --yes to approve it"]
+    if result.error_type == "answer_required":
+        return ["run it on a terminal to answer"]
     if result.exception is None or isinstance(result.exception, ToolError):  # an expected failure
         return []
     function = getattr(tool, "__wrapped__", None) or type(tool)

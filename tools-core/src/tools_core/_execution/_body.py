@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from threading import Event
 from types import AsyncGeneratorType, CoroutineType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tools_core._execution._outcome import Stopped
 from tools_core._execution._prepare import Runnable
 from tools_core._values._context import Context
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Timeout, TimerHandle
 
 _CANCEL_GRACE = 0.25  # seconds for a cancelled body to return
 _MANAGED_GRACE = 5.0  # seconds for a tool with `manages_timeout` to return its own result
@@ -58,7 +62,7 @@ def _run_in_thread(tool: Runnable, arguments: dict[str, Any], context: Context) 
     from tools_core.threads import in_thread  # 10 ms, with concurrent.futures
 
     future = in_thread(lambda: finish(tool.execute(**arguments), context))
-    return _wait(future, context, _limit(context), _grace(tool))
+    return _wait(future, context, _grace(tool))
 
 
 def _run_coroutine(value: Any, context: Context | None, grace: float = 0.0) -> Any:
@@ -68,11 +72,41 @@ def _run_coroutine(value: Any, context: Context | None, grace: float = 0.0) -> A
     if context is None:
         return run_coroutine(coroutine)
     try:
-        return _wait(start_coroutine(coroutine), context, _limit(context), grace + _CANCEL_GRACE)
+        return _wait(start_coroutine(coroutine), context, grace + _CANCEL_GRACE)
     except Stopped as stopped:
         if stopped.is_abandoned:
             replace_blocked_loop()
         raise
+
+
+class _Limit:
+    """The limit of a coroutine, which moves while the user is asked."""
+
+    def __init__(self, loop: AbstractEventLoop, timeout: Timeout, context: Context, grace: float) -> None:
+        self.loop = loop
+        self.timeout = timeout
+        self._context = context
+        self._grace = grace
+        self._timer: TimerHandle | None = None
+
+    def check(self) -> None:
+        """End the body if its limit has passed, else check again when it has."""
+        left = _limit(self._context)
+        if left:
+            self._timer = self.loop.call_later(left, self.check)
+        elif left is not None:
+            self.end_in(self._grace)
+
+    def end_in(self, seconds: float) -> None:
+        """Cancel the body after a number of seconds."""
+        end = self.loop.time() + seconds
+        with suppress(RuntimeError):  # the body has just ended
+            self.timeout.reschedule(min(end, self.timeout.when() or end))
+
+    def close(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 async def _limited(value: Any, context: Context | None, grace: float, *, in_thread: bool = False) -> Any:
@@ -81,23 +115,19 @@ async def _limited(value: Any, context: Context | None, grace: float, *, in_thre
 
     if context is None:
         return await awaitable(value)
-    limit = _limit(context)
-    loop, timeout = asyncio.get_running_loop(), asyncio.timeout(None if limit is None else limit + grace)
-
-    def stop() -> None:
-        end = loop.time() + (max(grace, _CANCEL_GRACE) if in_thread else grace)
-        with suppress(RuntimeError):  # the body has just ended
-            timeout.reschedule(min(end, timeout.when() or end))
-
+    limit = _Limit(asyncio.get_running_loop(), asyncio.timeout(None), context, grace)
+    stop = partial(limit.end_in, max(grace, _CANCEL_GRACE) if in_thread else grace)
     try:
-        async with timeout:
-            unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(stop))
+        async with limit.timeout:
+            limit.check()
+            unregister = context.on_cancel(lambda: limit.loop.call_soon_threadsafe(stop))
             try:
                 return await awaitable(value)
             finally:
                 unregister()
+                limit.close()
     except TimeoutError:
-        if not timeout.expired():  # the tool raised it
+        if not limit.timeout.expired():  # the tool raised it
             raise
         stopped = Stopped(context, is_abandoned=in_thread)
         context.cancel()
@@ -107,7 +137,7 @@ async def _limited(value: Any, context: Context | None, grace: float, *, in_thre
         raise
 
 
-def _wait(future: Any, context: Context, limit: float | None, grace: float) -> Any:
+def _wait(future: Any, context: Context, grace: float) -> Any:
     """Return the result of a future; Stopped if it is not done after the limit, or a cancellation, and the grace."""
     from concurrent.futures import wait  # the future has loaded it
 
@@ -115,7 +145,9 @@ def _wait(future: Any, context: Context, limit: float | None, grace: float) -> A
     future.add_done_callback(lambda _: is_over.set())
     unregister = context.on_cancel(is_over.set)
     try:
-        if not is_over.wait(limit) or context.cancelled:
+        while not (is_in_time := is_over.wait(_limit(context))) and context.remaining:
+            pass  # the user was asked meanwhile
+        if not is_in_time or context.cancelled:
             wait((future,), max(grace, _CANCEL_GRACE) if context.cancelled else grace)
         if future.done():
             return future.result()

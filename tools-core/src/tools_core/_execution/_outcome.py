@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from tools_core._values._context import Context
+from tools_core._values._context import Context, Question, Unanswered
 from tools_core._values._errors import Halt, InvalidArguments, ToolError
 from tools_core._values._jsonable import check
 from tools_core._values._problem import clip
@@ -67,6 +67,9 @@ def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:
         result = Result.halt(cause.output)
     elif isinstance(cause, Stopped):
         result = cause.result()
+    elif isinstance(cause, Unanswered):
+        context = cause.question.context
+        result = Stopped(context).result() if context.cancelled else _unanswered(cause.question)
     elif isinstance(cause, InvalidArguments):  # without the message, which few callers read
         metadata = {"reason": cause.reason} if cause.reason else None
         result = Result(None, metadata, None, cause.type, cause)
@@ -81,6 +84,13 @@ def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:
     else:
         raise error
     return result.with_metadata({"repaired": list(repairs)}) if repairs else result
+
+
+def _unanswered(question: Question) -> Result:
+    choices = f" ({', '.join(question.choices)})" if question.choices else ""
+    message = f"{question.tool or 'the tool'} needs an answer from the user: {question.text}{choices}"
+    hint = "pass Context(on_ask=...), a function that answers"  # for developers
+    return Result.error(message, type="answer_required", metadata={"pending": question.to_dict(), "hint": hint})
 
 
 def _cause(error: BaseException) -> BaseException:

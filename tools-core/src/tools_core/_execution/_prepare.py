@@ -19,6 +19,7 @@ class Runnable(Protocol):
     """The parts of a Tool that a call uses."""
 
     _spec: Spec
+    name: str
     timeout: float | None
     repair: bool
     manages_timeout: bool
@@ -52,6 +53,7 @@ def prepare(
         return values, None, repairs
     call_id = arguments.id if isinstance(arguments, ToolCall) else None
     inner = (context or process_context()).for_call(tool.timeout, call_id)
+    inner.tool = tool.name
     if inner.cancelled or inner.remaining == 0:
         raise Stopped(inner, has_started=False)
     return (values if spec.context is None else {**values, spec.context: inner}), inner, repairs

@@ -1,14 +1,19 @@
-"""`Context`: data of a call that the model does not see."""
+"""`Context`: data of a call that the model does not see; `Question`: what its tool asks the user."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tools_core._values._errors import ToolError
+
 Progress: TypeAlias = Callable[[float, float | None, str], object]
+Answer: TypeAlias = Callable[["Question"], str | None]
+_MIN_LEFT = 0.1  # seconds that remain at least for a tool after an answer
 
 
 class Context:
@@ -26,6 +31,8 @@ class Context:
         run_id: The id of one conversation or batch, the key of whatever tools remember between calls; random if it is
             None. Calls without a context share one run per process.
         on_progress: Receives the tool's reports.
+        on_ask: Answers the tool's questions: a function of a `Question` that returns the answer, or None if there is
+            none yet. It runs in the thread of the tool, and may block.
         enforced: False if the caller watches the limit.
     """
 
@@ -38,6 +45,7 @@ class Context:
         call_id: str | None = None,
         run_id: str | None = None,
         on_progress: Progress | None = None,
+        on_ask: Answer | None = None,
         enforced: bool = True,
     ) -> None:
         self._workspace = workspace
@@ -48,8 +56,11 @@ class Context:
         self.call_id = call_id
         self.run_id = os.urandom(8).hex() if run_id is None else run_id
         self.on_progress = on_progress
+        self.on_ask = on_ask
         self.enforced = enforced
         self.caller: object = None  # the run of an agent that makes the call
+        self.tool = ""  # the name of the tool that is called
+        self._left_when_asking: float | None = None  # the time that remains, while the user is asked
         self._outer: Context | None = None
         self._cancelled = False
         self._callbacks: dict[object, tuple[Context, Callable[[], object]]] = {}  # of derived contexts, too
@@ -61,8 +72,22 @@ class Context:
 
     @property
     def remaining(self) -> float | None:
-        """Seconds until the deadline, at least 0; None without one."""
+        """Seconds until the deadline, at least 0; None without one. The time for answers of the user does not count."""
+        if self._left_when_asking is not None:
+            return self._left_when_asking
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """A key of this call for services that run equal requests once; None for a call without an id.
+
+        It stays the same when the call is retried, or resumed in another process.
+        """
+        if self.call_id is None:
+            return None
+        import hashlib  # 3 ms
+
+        return hashlib.sha256(f"{self.run_id}/{self.call_id}".encode()).hexdigest()[:32]
 
     @property
     def cancelled(self) -> bool:
@@ -106,6 +131,35 @@ class Context:
         if self.on_progress is not None:
             self.on_progress(done, total, message)
 
+    def ask(self, question: str, choices: Sequence[str] = ()) -> str:
+        """Ask the user, and return the answer: one of `choices`, if there are any. Coroutines use `aask`.
+
+        If there is no answer yet, the call ends as `answer_required`. With the answer it runs again from its start, so
+        ask before you change anything.
+        """
+        asked = Question(question, tuple(choices), self.tool, self)
+        left = self.remaining
+        self._left_when_asking = None if left is None else max(left, _MIN_LEFT)
+        try:
+            answer = None if self.on_ask is None else self.on_ask(asked)
+        finally:
+            if self._left_when_asking is not None:
+                self.deadline = time.monotonic() + self._left_when_asking
+                self._left_when_asking = None
+        if answer is None:
+            raise Unanswered(asked)
+        if choices and answer not in choices:
+            raise ToolError(f"the answer {answer!r} is not one of {', '.join(choices)}", "unavailable")
+        return answer
+
+    async def aask(self, question: str, choices: Sequence[str] = ()) -> str:
+        """`ask` for coroutines."""
+        import asyncio  # 29 ms
+
+        from tools_core.threads import in_thread  # 10 ms
+
+        return await asyncio.wrap_future(in_thread(lambda: self.ask(question, choices)))
+
     def for_call(
         self, timeout: float | None = None, call_id: str | None = None, *, set_by: str = "the tool"
     ) -> Context:
@@ -123,6 +177,40 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context run_id={self.run_id!r} call_id={self.call_id!r}{' cancelled' if self.cancelled else ''}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A question of a running tool to the user: passed to `on_ask`, and part of the result of a call that waits.
+
+    `choices` are the possible answers; without choices any text is an answer. `tool` is the name of the tool.
+    """
+
+    text: str
+    choices: Sequence[str]
+    tool: str
+    context: Context
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the question as plain JSON, to be answered later or by another process."""
+        return {
+            "run_id": self.context.run_id,
+            "call_id": self.context.call_id,
+            "tool": self.tool,
+            "question": self.text,
+            "choices": list(self.choices),
+        }
+
+
+class Unanswered(BaseException):
+    """Raised by `Context.ask` to end the call if there is no answer yet.
+
+    It is not an `Exception`, so that a tool's own `except Exception` cannot swallow it.
+    """
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(question.text)
+        self.question = question
 
 
 _PROCESS_RUN_ID = os.urandom(8).hex()

@@ -60,7 +60,8 @@ def _failure(
 
     `type` is a tool's own, or one of `validation_error` (the arguments do not fit: send better ones),
     `execution_error` (the tool failed), `timeout_error` (it exceeded its limit), `unknown_tool`,
-    `approval_required` (a person has to approve the call first), `denied` (a policy or a person denied it),
+    `approval_required` (a person has to approve the call first), `answer_required` (the tool asked the user),
+    `denied` (a policy or a person denied it),
     `not_found` (what the arguments name does not exist), `conflict` (it exists, or has changed, unexpectedly),
     `limit_exceeded` (too large, too many, too deep), `cancelled` (by the caller), `interrupted` (the run
     was stopped during the call) and `unavailable` (a service or program that it needs is missing or down).

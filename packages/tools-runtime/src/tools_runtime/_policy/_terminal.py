@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import sys
-import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from tools_core.text import visible
 from tools_runtime._policy._approvals import clip, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from tools_core import ApprovalRequest, Context
+    from tools_core import ApprovalRequest
     from tools_runtime._policy._decision import Scope
 
 _LONGEST = 2_000  # characters of one line that are shown at first
 _MAX_ARGUMENTS = 20  # that are shown at first
-_POLL = 0.1  # seconds between looks at the deadline
 _ANSWERS: Mapping[str, Scope] = {
     **dict.fromkeys(("o", "once", "y", "yes"), "once"),
     **dict.fromkeys(("r", "run"), "run"),
     **dict.fromkeys(("p", "project"), "project"),
 }
-_questions = threading.Lock()  # the process has one terminal
 
 
 def ask_on_terminal(request: ApprovalRequest) -> Scope | Literal[False] | None:
@@ -32,24 +28,17 @@ def ask_on_terminal(request: ApprovalRequest) -> Scope | Literal[False] | None:
 
     Returns the scope of the approval, or False for no; None without a terminal, and if the caller stops waiting.
     """
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-    while not _questions.acquire(timeout=_POLL):
-        if _is_over(request.context):
-            return None
-    try:
-        return None if _is_over(request.context) else _ask(request)
-    finally:
-        _questions.release()
+    from tools_core.command import reserved_terminal  # 30 ms, for programs on a terminal
+
+    with reserved_terminal(request.context) as ask:
+        return None if ask is None else _ask(request, ask)
 
 
-def _ask(request: ApprovalRequest) -> Scope | Literal[False] | None:
-    _discard_typed()
+def _ask(request: ApprovalRequest, ask: Callable[[str], str | None]) -> Scope | Literal[False] | None:
     question = "".join(f"[{scope[0]}]{scope[1:]}, " for scope in request.scopes) + "[N]o"
     is_cut = _show(request, is_whole=False)
     while True:
-        _write(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
-        line = _line(request.context)
+        line = ask(f"approve? {question}{', [v]iew all of it' if is_cut else ''}: ")
         if line is None:
             return None
         answer = line.strip().lower()
@@ -77,40 +66,9 @@ def _show(request: ApprovalRequest, *, is_whole: bool) -> bool:
         f"asked because: {visible('; '.join(request.reasons))}",
     ]
     clipped = lines if is_whole else [clip(line, _LONGEST) for line in lines]
-    _write("\n" + "".join(f"{line}\n" for line in clipped))
+    sys.stderr.write("\n" + "".join(f"{line}\n" for line in clipped))
     return hidden > 0 or clipped != lines
 
 
 def _json(value: Any) -> str:
     return visible(json_text(value))
-
-
-def _write(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
-
-
-def _is_over(context: Context) -> bool:
-    return context.cancelled or context.remaining == 0
-
-
-def _line(context: Context) -> str | None:
-    """Return the line that is typed; None once the caller stopped waiting: a later line is for another reader."""
-    import select  # not for terminals of Windows
-
-    with suppress(OSError):
-        while not select.select([sys.stdin], [], [], _POLL)[0]:
-            if _is_over(context):
-                return None
-    try:
-        return sys.stdin.readline()
-    except UnicodeDecodeError:  # a key of another keyboard is not an answer
-        return "?\n"
-
-
-def _discard_typed() -> None:
-    """Discard what was typed before the question was shown."""
-    with suppress(ImportError, OSError):
-        import termios  # not on Windows
-
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
