@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tools_core.schema import SchemaError
 from tools_core.schema import compile as compile_schema
+
+ATOMS = st.sampled_from(["a", "b", "-", ".", "[ab]", "[^a]", r"\d", r"\w", r"\s", r"\S", "^", r"\b", "(?=a)", "(?!b)"])
+PATTERNS = st.recursive(
+    ATOMS,
+    lambda part: st.one_of(
+        st.tuples(part, part).map("".join),
+        st.tuples(part, part).map("(?:{0[0]}|{0[1]})".format),
+        st.tuples(part, st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{2,}", "*?"])).map("({0[0]}){0[1]}".format),
+    ),
+    max_leaves=8,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,7 +33,9 @@ from tools_core.schema import compile as compile_schema
         (r"^\x41A\u{1F600}$", ["AA\U0001f600"], ["AA"]),
         (r"^\0\/\-\.$", ["\0/-."], ["0/-."]),
         ("^[[&&a]$", ["[", "&", "a"], ["b"]),
-        ("^(?<y>a|b)\\k<y>$", ["aa", "bb"], ["ab"]),
+        (r"^(?<year>\d{2,4}?)-(?:a|bc)*?$", ["12-", "1234-abca"], ["1-", "123-b"]),
+        (r"(?<=a+)b(?<!cab)", ["aab"], ["cab", "b"]),
+        (r"^(?i:ab[^c])$", ["AbD"], ["abC", "ab"]),
         (r"^(?:a)?(?=b)b(?!c)", ["ab", "b"], ["bc"]),
     ],
 )
@@ -36,8 +53,9 @@ def test_a_pattern_matches_as_in_ecmascript(pattern: str, matching: list[str], o
     ("pattern", "advice"),
     [
         (r"\p{L}", "bad escape"),
-        ("(?<=a+)b", "look-behind"),
+        ("(?<y>a|b)\\k<y>", "back references"),
         ("a{99999999999}", "repetition"),
+        ("(a{1,900}){1,900}", "repeats too much"),
     ],
 )
 def test_a_pattern_that_cannot_be_compiled_is_refused_with_the_reason(pattern: str, advice: str) -> None:
@@ -46,3 +64,23 @@ def test_a_pattern_that_cannot_be_compiled_is_refused_with_the_reason(pattern: s
     assert advice in str(refusal.value)
     with pytest.raises(SchemaError, match="#/patternProperties/"):
         compile_schema({"patternProperties": {pattern: True}})
+
+
+@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|a)*$", "(a+a+)+b", "a*a*a*a*b", "^(?=(a+)+b)", "(a{1,99}){1,99}b"])
+def test_a_pattern_never_backtracks(pattern: str) -> None:
+    validator = compile_schema({"type": "string", "pattern": pattern})
+    assert validator.check("a" * 5_000 + "!").problems
+
+
+@given(st.text("ab- \n1", max_size=8), st.data())
+def test_a_pattern_accepts_what_the_engine_of_python_accepts(text: str, data: st.DataObject) -> None:
+    pattern = data.draw(PATTERNS)
+    assert compile_schema({"pattern": pattern}).is_valid(text) == bool(re.search(pattern, text, re.ASCII))
+
+
+def test_references_that_double_are_followed_once() -> None:
+    parts = {f"p{n}": {"allOf": [{"$ref": f"#/$defs/p{n + 1}"}, {"$ref": f"#/$defs/p{n + 1}"}]} for n in range(60)}
+    validator = compile_schema({"$ref": "#/$defs/p0", "$defs": {**parts, "p60": {"type": "integer"}}})
+    assert validator.is_valid(3)
+    assert [problem.text for problem in validator.check("x").problems] == ['must be an integer, got "x"']
+    assert validator.check("3").value == 3

@@ -17,7 +17,7 @@ class Compiler:
 
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.targets: dict[str, Node] = {}  # compiled targets of references
+        self.references: dict[str, Node] = {}
 
     def node(self, schema: Schema) -> Node:
         """Compile `schema`."""
@@ -40,14 +40,18 @@ class Compiler:
         yield from _alternatives.steps(schema, self.root, self.node)
 
     def _target(self, reference: str) -> Node:
-        if reference not in self.targets:
-            # Placeholder for recursive references, bound once the target is compiled.
-            def later(value: Any, path: Path, report: Report) -> Any:
-                return self.targets[reference](value, path, report)
+        """Compile a reference; it applies to each place of a value once, even if two parts of a schema have it."""
+        if reference not in self.references:
 
-            self.targets[reference] = later
-            self.targets[reference] = self.node(resolve(self.root, reference))
-        return self.targets[reference]
+            def follow(value: Any, path: Path, report: Report) -> Any:
+                key = reference, path
+                if key not in report.visited or report.visited[key] is not value:
+                    value = report.visited[key] = target(value, path, report)
+                return value
+
+            self.references[reference] = follow  # before its target, which may refer to it
+            target = self.node(resolve(self.root, reference))
+        return self.references[reference]
 
 
 def keep(value: Any, _path: Path, _report: Report) -> Any:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tools_core._jsonschema._describe import describe
+from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._plain_json import are_distinct
 from tools_core._jsonschema._report import Compile, Node, Report, fits
-from tools_core._jsonschema._scalars import rule, sizes, translate
+from tools_core._jsonschema._scalars import rule, sizes
 from tools_core._jsonschema._types import Schema
 from tools_core._values._problem import Path, listing, show
 from tools_core.text import closest
@@ -69,7 +70,7 @@ def _properties(schema: dict[str, Any], root: Schema, node: Compile) -> Node:
 def _other_members(schema: dict[str, Any], node: Compile) -> Node:
     """Compile `patternProperties` and `additionalProperties`."""
     properties = schema.get("properties", {}).keys()
-    patterns = [(translate(key).search, node(part)) for key, part in schema.get("patternProperties", {}).items()]
+    patterns = [(search_of(key), node(part)) for key, part in schema.get("patternProperties", {}).items()]
     additional = schema.get("additionalProperties", True)
     others = None if additional is False else node(additional)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP, UNSUPPORTED, VALUES
-from tools_core._jsonschema._scalars import translate
+from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._types import Schema, reference_keys, resolve
 from tools_core._values._errors import SchemaError
 from tools_core._values._problem import Path, clip, path_keys, show
@@ -93,7 +93,7 @@ def _parts(keyword: str, value: Any, at: Path) -> Iterator[tuple[str | int, Any]
 
 def _check_pattern(pattern: str, at: Path) -> None:
     try:
-        translate(pattern)
+        search_of(pattern)
     except ValueError as error:
         raise _error(at, f"the pattern {show(pattern)} is not supported: {error}") from None
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._keywords import CONSTRAINTS
+from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, is_clean, is_plain
 from tools_core._jsonschema._report import Node, Report
-from tools_core._jsonschema._scalars import translate
 from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, resolve, types_of
 
 _BOUNDS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"))
@@ -206,7 +206,7 @@ class _Writer:
             parts = [f"type({x}) is not str", *self.limits(schema, f"len({x})", "minLength", "maxLength")]
             parts.append(f"not {x}.isascii() and not is_clean({x})")
             if "pattern" in schema:
-                parts.append(f"{self.constant(translate(schema['pattern']).search)}({x}) is None")
+                parts.append(f"not {self.constant(search_of(schema['pattern']))}({x})")
             return " or ".join(parts)
         if types[0] == "integer":
             parts = [f"type({x}) is not int"]

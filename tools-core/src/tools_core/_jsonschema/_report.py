@@ -27,7 +27,7 @@ class Report:
     `problems` is empty for a valid value.
     """
 
-    __slots__ = ("attempts", "problems", "repair", "repairs", "value")
+    __slots__ = ("attempts", "problems", "repair", "repairs", "value", "visited")
 
     def __init__(self, value: Any, repair: bool, attempts: Attempts | None = None) -> None:
         self.value = value
@@ -35,6 +35,7 @@ class Report:
         self.repairs: list[str] = []
         self.repair = repair
         self.attempts = attempts or Attempts()
+        self.visited: dict[tuple[str, Path], Any] = {}  # the values after each reference, by place
 
     @property
     def is_complete(self) -> bool:

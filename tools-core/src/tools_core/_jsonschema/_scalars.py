@@ -6,10 +6,11 @@ import json
 import operator
 import re
 from collections.abc import Callable, Container, Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from tools_core._jsonschema._describe import WrongChoice, describe
+from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._plain_json import equality_key, is_plain
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, types_of
@@ -22,9 +23,6 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     ("exclusiveMinimum", "must be above", operator.lt),
     ("exclusiveMaximum", "must be below", operator.gt),
 )
-# The tokens of an ECMA-262 pattern that `re` writes differently, and any other character.
-_TOKENS = r"\\u\{[0-9a-fA-F]{1,6}\}|\\k<\w+>|\\.|\(\?<(?![=!])|."
-
 
 # Numbers as text.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
@@ -97,8 +95,8 @@ def steps(schema: dict[str, Any]) -> Iterator[Node]:
         yield rule((int, float), lambda value: _is_multiple(value, divisor), f"must be a multiple of {show(divisor)}")
     yield from sizes((str,), schema, "minLength", "maxLength", "character")
     if "pattern" in schema:
-        search, text = translate(schema["pattern"]).search, show(schema["pattern"], 80)
-        yield rule((str,), lambda value: search(value) is not None, f"must match the pattern {text}")
+        text = show(schema["pattern"], 80)
+        yield rule((str,), search_of(schema["pattern"]), f"must match the pattern {text}")
 
 
 def _choice(choices: list[Any]) -> Node:
@@ -149,36 +147,3 @@ def rule(classes: tuple[type, ...], holds: Callable[[Any], bool], expected: str)
         return value
 
     return step
-
-
-@lru_cache(maxsize=256)
-def translate(pattern: str) -> re.Pattern[str]:
-    r"""Compile an ECMA-262 pattern; ValueError with the reason if `re` has no counterpart.
-
-    With `re.ASCII`, \d, \w and \b have the meaning that ECMA-262 gives them.
-    """
-    try:
-        return re.compile(_rewrite(pattern), re.ASCII)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"{error}") from None
-
-
-def _rewrite(pattern: str) -> str:
-    out: list[str] = []
-    in_class = False
-    for part in re.findall(_TOKENS, pattern, re.DOTALL):
-        if part.startswith("\\u{"):
-            out.append(re.escape(chr(int(part[3:-1], 16))))
-        elif in_class:
-            in_class = part != "]"
-            out.append(f"\\{part}" if part in "[&|~" else part)  # `re` warns that these may get a meaning
-        elif part == "$":
-            out.append(r"\Z")  # `$` also matches before a last newline
-        elif part == "(?<":
-            out.append("(?P<")
-        elif part.startswith("\\k<"):
-            out.append(f"(?P={part[3:-1]})")
-        else:
-            in_class = part == "["
-            out.append(part)
-    return "".join(out)
