@@ -10,13 +10,11 @@ from contextlib import contextmanager, suppress
 from multiprocessing import Pipe, forkserver, spawn
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime._runtimes._process._supervisor import WorkerProcess
+from tools_runtime._runtimes._process._worker import Settings, WorkerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from multiprocessing.connection import Connection
-
-    from tools_runtime._runtimes._process._serve import Settings
 
 
 _starting = threading.Lock()  # starting a worker changes the environment for a moment

@@ -1,4 +1,4 @@
-"""The host's side of workers: `Pool` runs each call in an idle worker, or starts one."""
+"""The host's side of workers: pickle a call, and run it in an idle worker or a new one."""
 
 from __future__ import annotations
 
@@ -7,28 +7,79 @@ import pickle
 import threading
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
-from tools_core import Result
+from tools_core import Result, ToolError
 from tools_runtime._events import describe_error, log
 from tools_runtime._runtimes._process._fork_server import ForkServer
-from tools_runtime._runtimes._process._messages import Tools
-from tools_runtime._runtimes._process._supervisor import name_exit
-from tools_runtime.remote import unpack_result
+from tools_runtime._runtimes._process._worker import dump, name_exit
+from tools_runtime.remote import pack_context, unpack_result
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from tools_core import Context
-    from tools_runtime._runtimes._process._messages import PackedTool
-    from tools_runtime._runtimes._process._serve import Settings
+    from tools_core import Context, Tool, ToolCall
+    from tools_runtime._runtimes._process._worker import Settings
 
+_MAX_TOOLS = 1_000
 _DEATH = 1.0  # seconds for a supervisor to report the end of a worker whose connection has ended
 _KILL = 5.0  # seconds for a supervisor to kill everything
 _END = 8.0  # seconds for all workers to end
 _pools: WeakSet[Pool] = WeakSet()
+
+
+class PackedTool(NamedTuple):
+    """A tool that was pickled once, and has a number from then on."""
+
+    tool: Tool  # held, so that no other tool gets its id
+    number: int
+    message: bytes
+
+
+class Messages:
+    """Pickles tools and calls. A tool is sent to a worker once; changes made to it later do not reach the worker."""
+
+    def __init__(self) -> None:
+        self._packed: dict[int, PackedTool] = {}
+        self._numbers = count(1)
+
+    def pack_tool(self, tool: Tool) -> PackedTool:
+        """Return the message that brings a tool to a worker; raises ToolError for one that cannot be pickled."""
+        packed = self._packed.get(id(tool))
+        if packed is not None and packed.tool is tool:
+            return packed
+        try:
+            data = dump(tool)
+        except Exception as error:
+            raise ToolError(
+                f"The tool {tool.name!r} cannot be sent to a worker process ({describe_error(error)}). "
+                "Define it at the top level of a module, without attributes that cannot be pickled, "
+                'or run it with runtime="thread".',
+                "unavailable",
+            ) from error
+        if len(self._packed) >= _MAX_TOOLS:
+            self._packed.clear()  # a tool that is used again gets another number
+        number = next(self._numbers)
+        packed = self._packed[id(tool)] = PackedTool(tool, number, dump(("tool", (number, data))))
+        return packed
+
+    def pack_call(self, packed: PackedTool, call: ToolCall, context: Context) -> bytes:
+        """Return the message with a call; raises ToolError for arguments that cannot be pickled."""
+        try:
+            arguments = dump(call.raw_arguments)
+        except Exception as error:
+            text = f"The arguments cannot be sent to a worker process ({describe_error(error)}). Give plain data."
+            raise ToolError(text, "validation_error") from error
+        needs_context = packed.tool.takes_context or packed.tool.timeout is not None
+        surroundings = pack_context(call, context, dump) if needs_context else None
+        try:
+            folder = os.getcwd()
+        except OSError:  # it was deleted
+            folder = None
+        return dump(("call", (packed.number, arguments, folder, surroundings)))
 
 
 class Worker:
@@ -98,7 +149,7 @@ class Pool:
     """The workers of one runtime: started when needed, and reused."""
 
     def __init__(self, settings: Settings) -> None:
-        self.tools = Tools()
+        self._messages = Messages()
         self._fork_server = ForkServer(settings)
         self._owner = os.getpid()
         self._is_closed = False
@@ -107,8 +158,13 @@ class Pool:
         self._lock = threading.RLock()  # a garbage collection inside it may close the pool
         _pools.add(self)
 
-    def call(self, packed: PackedTool, request: bytes, context: Context) -> Result:
+    def call(self, tool: Tool, call: ToolCall, context: Context) -> Result:
         """Run a call; cancelling its context kills the worker."""
+        try:
+            packed = self._messages.pack_tool(tool)
+            request = self._messages.pack_call(packed, call, context)
+        except ToolError as error:
+            return Result.error(error.message, type=error.type, exception=error)
         while True:
             if context.cancelled:
                 return Result.error("The call was cancelled before it began.", type="cancelled")
