@@ -12,8 +12,7 @@ from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArgume
 from tools_runtime._drive import Wait
 from tools_runtime._events import describe_error, log
 from tools_runtime._policy import Approvals, Decision
-from tools_runtime._policy._decision import STRICTNESS
-from tools_runtime._policy._facts import facts_of
+from tools_runtime._policy._facts import STRICTNESS, facts_of
 from tools_runtime._timeouts import cancelled
 
 if TYPE_CHECKING:

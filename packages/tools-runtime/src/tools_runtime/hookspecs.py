@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tools_core import Context, Result, Tool, ToolCall
     from tools_runtime._events import Event
-    from tools_runtime._policy._decision import Decision
+    from tools_runtime._policy._facts import Decision
     from tools_runtime._runtimes._runtime import Runtime
 
     CallNext = Callable[..., Awaitable[Result]]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Context, Registry, ToolCall, ToolError, UnknownToolError
 from tools_core.command import CommandError, json_text, load_tool, one_line, read_arguments, write, write_json
 from tools_runtime import Policy, PolicyError
-from tools_runtime._policy._read import near
+from tools_runtime._policy._rules import near
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterator, Mapping
 
     from tools_core import Tool
-    from tools_runtime._policy._rule import Rule
+    from tools_runtime._policy._rules import Rule
 
     Facts = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
 
@@ -96,7 +96,7 @@ def _explain(options: Namespace, policy: Policy) -> Facts:
     answer = policy.approvals.file.find(f"any.{facts.hash}") if outcome == "ask" else None
     return 0 if outcome == "allow" or answer is not None else 1, {
         "decision": outcome,
-        "approved_by": answer.by if answer else "",
+        "approved_by": answer["by"] if answer else "",
         "by": str(rule or "the default"),
         "rule": rule.text if rule else "",
         "reasons": list(reasons),
@@ -149,7 +149,7 @@ def _trust(_: Namespace, policy: Policy) -> Facts:
 
 def _approvals(options: Namespace, policy: Policy) -> Facts:
     if options.forget is None:
-        return 0, {key: answer._asdict() for key, answer in policy.approvals.file.all().items()}
+        return 0, dict(policy.approvals.file.all())
     count = policy.approvals.file.forget("" if options.forget == "all" else options.forget or "none")
     return 0 if count or options.forget == "all" else 1, {"forgotten": count}
 

@@ -2,7 +2,7 @@
 
 from tools_runtime._events import PolicyError
 from tools_runtime._policy._approvals import Approvals
-from tools_runtime._policy._decision import Decision
+from tools_runtime._policy._facts import Decision
 from tools_runtime._policy._policy import Policy
 from tools_runtime._policy._terminal import ask_on_terminal
 

@@ -6,39 +6,28 @@ import hashlib
 import json
 import os
 import re
+import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tools_core import Approval, ApprovalRequest, Denial
+from tools_core.files import replace as replace_file
 from tools_core.files import state_path
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._decision import SCOPES, Scope
-from tools_runtime._policy._files import check_owner, read_guarded
+from tools_runtime._policy._facts import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 _VERSION = 3
 _MAX_ANSWERS = 10_000  # the oldest are dropped
 _MAX_SHOWN = 200  # characters of each argument, for `ask-tools policy approvals`
 _log = getLogger("tools_runtime")
-
-
-class Answer(NamedTuple):
-    """An answer to a request; its scope is "deny" for a denial."""
-
-    scope: Scope | Literal["deny"]
-    by: str
-    tool: str = ""
-    arguments: Mapping[str, str] | None = None
-    reason: str = ""
-    at: str = ""
 
 
 class Approvals:
@@ -104,25 +93,25 @@ class StoredApprovals(Approvals):
         self.file = ApprovalFile()
 
     def take(self, request: ApprovalRequest) -> Approval | Denial | None:
-        approval = super().take(request)
-        if approval is not None:
-            return approval
+        answer = super().take(request)
+        if answer is not None:
+            return answer
         try:
-            answer = self.file.take(request.key)
+            stored = self.file.take(request.key)
         except PolicyError as error:
             _log.warning("policy: stored approvals do not count: %s", error)
             return None
-        if answer is None:
+        if stored is None:
             return None
-        if answer.scope == "deny":
-            return Denial(answer.by, answer.reason)
-        return Approval(answer.scope, answer.by, request.key)
+        if stored["scope"] == "deny":
+            return Denial(stored["by"], stored["reason"])
+        return Approval(stored["scope"], stored["by"], request.key)
 
     def remember(self, request: ApprovalRequest, approval: Approval) -> None:
         if approval.scope == "project":
             arguments = {name: clip(json_text(value), _MAX_SHOWN) for name, value in request.arguments.items()}
             try:
-                self.file.store(request.key, Answer("project", approval.by, request.tool.name, arguments))
+                self.file.store(request.key, "project", approval.by, tool=request.tool.name, arguments=arguments)
             except PolicyError as error:
                 _log.warning("policy: the approval holds for this run only: %s", error)
                 approval = replace(approval, scope="run")
@@ -134,11 +123,11 @@ class StoredApprovals(Approvals):
         "project" allows equal calls of all runs in the project. Raises PolicyError if the approval cannot be stored.
         """
         self._check(key, scope)
-        self.file.store(key, Answer(scope, by or user_name()))
+        self.file.store(key, scope, by)
 
     def deny(self, key: str, reason: str = "", by: str = "") -> None:
         """Deny a pending request from any process; the same call is denied for the rest of the run."""
-        self.file.store(key, Answer("deny", by or user_name(), reason=reason))
+        self.file.store(key, "deny", by, reason=reason)
 
 
 def json_text(value: Any) -> str:
@@ -162,42 +151,44 @@ class ApprovalFile:
     def __init__(self) -> None:
         self.path = state_path("approvals.json")
 
-    def take(self, key: str) -> Answer | None:
+    def take(self, key: str) -> dict[str, Any] | None:
         """Return the answer, and remove it if it is for one call: of several processes, one receives it."""
         answer = self.find(key)
-        if answer is None or answer.scope != "once":
+        if answer is None or answer["scope"] != "once":
             return answer
         with self._changing() as document:
             is_first = document["answers"].pop(key, None) is not None
         return answer if is_first else None
 
-    def find(self, key: str) -> Answer | None:
+    def find(self, key: str) -> dict[str, Any] | None:
         """Return the answer to the request with this key."""
         answers = self.all()
         return answers.get(key) or answers.get(hash_of(key))
 
-    def all(self) -> dict[str, Answer]:
-        """Return all answers by key."""
-        return {key: Answer(**data) for key, data in self._read()["answers"].items()}
+    def all(self) -> dict[str, dict[str, Any]]:
+        """Return all answers by key; each has `scope`, `by` and `at`, and `scope` is "deny" for a denial."""
+        answers: dict[str, dict[str, Any]] = self._read()["answers"]
+        return answers
 
-    def store(self, key: str, answer: Answer) -> None:
+    def store(self, key: str, scope: str, by: str, **details: Any) -> None:
         """Store an answer; it replaces an earlier one."""
-        answer = answer._replace(at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        answer = {"scope": scope, "by": by or user_name(), "tool": "", "arguments": None, "reason": "", "at": at}
         digest = hash_of(key)
         with self._changing() as document:
             answers = document["answers"]
             answers.pop(key, None)  # the newest is the last
-            answers[digest if answer.scope == "project" else key] = answer._asdict()
+            answers[digest if scope == "project" else key] = answer | details
             while len(answers) > _MAX_ANSWERS:
                 del answers[next(iter(answers))]
 
     def forget(self, start: str) -> int:
         """Remove the answers whose keys begin with `start`, and return their number."""
         with self._changing() as document:
-            gone = [key for key in document["answers"] if key.startswith(start)]
-            for key in gone:
+            keys = [key for key in document["answers"] if key.startswith(start)]
+            for key in keys:
                 del document["answers"][key]
-        return len(gone)
+        return len(keys)
 
     def trusts(self, project: str, data: bytes) -> bool:
         """Return whether the user trusts the policy file of a project with this content."""
@@ -225,7 +216,6 @@ class ApprovalFile:
         folder = os.path.dirname(self.path)
         try:
             import fcntl  # not on Windows, where answers are not stored
-            from tempfile import NamedTemporaryFile  # 5 ms, only to store
 
             os.makedirs(folder, mode=0o700, exist_ok=True)
             check_owner(os.stat(folder), folder)
@@ -233,11 +223,8 @@ class ApprovalFile:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 document = self._read()
                 yield document
-                with NamedTemporaryFile("w", dir=folder, prefix=".approvals-", delete=False) as file:  # mode 0600
-                    json.dump(document, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(file.name, self.path)
+                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # it keeps this mode
+                replace_file(self.path, json.dumps(document).encode())
         except (OSError, ImportError) as error:
             raise PolicyError(f"{self.path}: cannot be written: {error}") from error
 
@@ -258,3 +245,26 @@ def user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError):  # a user without a name, as in some containers
         return f"uid {os.getuid()}"
+
+
+def read_guarded(path: str) -> bytes:
+    """Read a file that no other user can have written; empty without a file. Raises PolicyError for any other file."""
+    if not os.path.lexists(path):
+        return b""
+    try:
+        # A pipe is refused without waiting for it.
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            check_owner(os.fstat(file.fileno()), path)
+            return file.read()
+    except OSError as error:
+        raise PolicyError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def check_owner(status: os.stat_result, path: str) -> None:
+    """Raise PolicyError if another user may have written a file or folder, or for a special file."""
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+        raise PolicyError(f"{path}: not a regular file")
+    if status.st_uid not in (0, os.geteuid()):
+        raise PolicyError(f"{path}: belongs to another user (uid {status.st_uid})")
+    if status.st_mode & stat.S_IWOTH:
+        raise PolicyError(f"{path}: other users can write to it; fix: chmod o-w {path}")

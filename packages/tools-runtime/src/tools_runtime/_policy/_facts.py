@@ -1,25 +1,40 @@
-"""The facts about one call that rules match and approvals depend on."""
+"""The facts about one call that rules match and approvals depend on, and the decision about it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tools_core import Effects
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._paths import schema_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tools_core import Context, Tool, ToolCall
 
+Outcome = Literal["allow", "ask", "deny"]
+Scope = Literal["once", "run", "project"]
+
+STRICTNESS: Mapping[Outcome, int] = {"allow": 0, "ask": 1, "deny": 2}
+SCOPES: Sequence[Scope] = ("once", "run", "project")
 UNKNOWN = object()  # the value of a missing argument without a default in the schema
+
+_IS_PATH = re.compile(r'"format": "(file-|directory-)?path"')  # pydantic writes the longer names
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The outcome for one call, with its reasons, and the rule or plugin that decided."""
+
+    outcome: Outcome
+    reasons: Sequence[str] = ()
+    by: str = "the default"
+    facts: Facts | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -82,5 +97,46 @@ def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Fact
     return Facts(tool, arguments, effects, workspace, project)
 
 
-# One text for one JSON value.
-canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+def schema_paths(schema: Mapping[str, Any], arguments: Mapping[str, Any], workspace: str) -> Sequence[str] | None:
+    """Return the real paths of the arguments whose schemas mention paths; None if a default is unknown.
+
+    All texts inside such an argument count, so that no part of a nested schema has to be understood.
+    """
+    if not _IS_PATH.search(json.dumps(schema)):
+        return ()
+    properties = schema.get("properties", {})
+    in_all = {key: value for key, value in schema.items() if key not in ("properties", "$defs")}
+    values: list[Any] = []
+    for name in properties.keys() | arguments.keys():
+        text = json.dumps([properties.get(name), in_all])
+        if not _IS_PATH.search(text + json.dumps(schema.get("$defs")) if '"$ref"' in text else text):
+            continue
+        if name not in arguments and "default" not in properties[name]:
+            return None
+        values.append(arguments[name] if name in arguments else properties[name]["default"])
+    try:
+        return tuple(dict.fromkeys(path for text in _texts(values) for path in _readings(text, workspace)))
+    except (ValueError, OSError):
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def _readings(text: str, workspace: str) -> Iterator[str]:
+    """Yield all files that a tool may open: `~` expanded or not, `..` resolved before links or after them."""
+    for name in (text, os.path.expanduser(os.path.expandvars(text))):
+        absolute = os.path.join(workspace, name)
+        for path in (absolute, os.path.normpath(absolute)):
+            folder, last = os.path.split(path.rstrip("/"))
+            yield os.path.realpath(path)
+            if last not in ("", ".", ".."):  # the name itself, which may be a link to another place
+                yield os.path.join(os.path.realpath(folder), last)
+
+
+canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode  # equal for equal values

@@ -6,21 +6,21 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tools_core import InvalidArguments, Tool
+from tools_core.files import config_path
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._approvals import StoredApprovals
-from tools_runtime._policy._decision import STRICTNESS, Decision
-from tools_runtime._policy._facts import facts_of
-from tools_runtime._policy._files import PROJECT_FILE, find_project, read_policy, user_rules
-from tools_runtime._policy._read import read_rules
+from tools_runtime._policy._approvals import StoredApprovals, read_guarded
+from tools_runtime._policy._facts import STRICTNESS, Decision, facts_of
+from tools_runtime._policy._rules import near, read_rules
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools_core import Context, ToolCall
-    from tools_runtime._policy._decision import Outcome, Scope
-    from tools_runtime._policy._facts import Facts
-    from tools_runtime._policy._rule import Rule
+    from tools_runtime._policy._facts import Facts, Outcome, Scope
+    from tools_runtime._policy._rules import Rule
+
+PROJECT_FILE = "ask-tools.toml"
 
 
 class Evaluation(NamedTuple):
@@ -148,3 +148,45 @@ def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rul
         if match == "yes" or (match == "perhaps" and rule.decision == "ask"):
             return rule, is_unclear
     return None, is_unclear
+
+
+def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
+    """Read the rules of these files, or of the user's own; a file that is named explicitly must exist."""
+    if files is None:
+        return read_policy(config_path("policy.toml"))[1]
+    rules: list[Rule] = []
+    for file in files:
+        if not os.path.lexists(file):
+            raise PolicyError(f"{os.fspath(file)}: there is no such file")
+        rules += read_policy(os.fspath(file))[1]
+    return rules
+
+
+def find_project(path: str | os.PathLike[str] | None) -> str:
+    """Return the real path of the project's folder: the nearest one with an `ask-tools.toml` or a repository."""
+    if path is not None:
+        if not os.path.isdir(path):
+            raise PolicyError(f"project {os.fspath(path)!r} is not a folder")
+        return os.path.realpath(path)
+    folder = here = os.path.realpath(os.curdir)
+    while not any(os.path.lexists(os.path.join(folder, name)) for name in (PROJECT_FILE, ".git")):
+        if folder == (folder := os.path.dirname(folder)):
+            return here
+    return folder
+
+
+def read_policy(path: str) -> tuple[bytes, list[Rule]]:
+    """Return the bytes of a policy file and its rules; empty without a file."""
+    data = read_guarded(path)
+    if not data:
+        return data, []
+    import tomllib  # 3 ms, only if there is a policy
+
+    try:
+        document = tomllib.loads(data.decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise PolicyError(f"{path}: not valid TOML: {error}") from error
+    for key in document:
+        if key != "rule":
+            raise PolicyError(f"{path}: unknown key {key!r}{near(key, ['rule'])}; a policy consists of [[rule]] tables")
+    return data, read_rules(document.get("rule", []), path)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tools_core import ApprovalRequest
-    from tools_runtime._policy._decision import Scope
+    from tools_runtime._policy._facts import Scope
 
 _LONGEST = 2_000  # characters of one line that are shown at first
 _MAX_ARGUMENTS = 20  # that are shown at first
