@@ -16,7 +16,6 @@ from tools_runtime._policy._facts import STRICTNESS, facts_of
 from tools_runtime._timeouts import cancelled
 
 if TYPE_CHECKING:
-    from tools_runtime._call import Execution
     from tools_runtime._drive import Steps
     from tools_runtime._hooks import Hook
 
@@ -39,47 +38,34 @@ class Approver:
         self._approve = approve
         self._approvals = approvals
 
-    def permit(self, call: ToolCall, tool: Tool, execution: Execution) -> Steps[Approval | Result | None]:
+    def permit(self, call: ToolCall, tool: Tool, context: Context) -> Steps[Approval | Result | None]:
         """Return the approval of a call, or None if it needs none; the error result if it must not run."""
-        context = execution.context
+        request = self._judge(call, tool, context)
+        if not isinstance(request, ApprovalRequest):
+            return request
+        answer = self._approvals.take(request)
+        if answer is not None:
+            return request.refusal(answer) if isinstance(answer, Denial) else answer
+        approval = yield from self._ask(request)
+        return self._confirmed(approval, request) if isinstance(approval, Approval) else approval
+
+    def _judge(self, call: ToolCall, tool: Tool, context: Context) -> ApprovalRequest | Result | None:
+        """Return the request for exactly this call, None if it needs no approval, or the result of its refusal."""
         try:
             decision = self._decide(call, tool, context)
             if decision.outcome == "deny":
-                return refused(decision, tool)
+                return _refused(tool, "; ".join(decision.reasons), decision.by)
             if decision.outcome == "allow":
                 return None
-            request = self._request(decision, call, tool, context)
+            facts = decision.facts or facts_of(call, tool, context, self._approvals.project)
         except InvalidArguments as error:
             return Result.error(error.message, type=error.type)
         except Exception as error:  # noqa: BLE001  (the tool's own code failed: the effects are unknown)
-            return refused(Decision("deny"), tool, f"its effects are unknown: {describe_error(error)}")
-        answer = self._approvals.take(request)
-        if isinstance(answer, Denial):
-            return request.refusal(answer)
-        if answer is not None:
-            return answer
-        approval = yield from self._ask(request)
-        return approval if isinstance(approval, Result) else self._confirmed(approval, request, decision)
-
-    def _confirmed(self, approval: Approval, request: ApprovalRequest, decision: Decision) -> Approval | Result:
-        """Remember an approval, unless the call would now do something else than the user has seen."""
-        call, context = request.call, request.context
-        if approval.arguments is not None:
-            call = ToolCall(call.id, call.name, approval.arguments)
-        try:
-            now = self._decide(call, request.tool, context)
-            if now.outcome == "deny":
-                return refused(now, request.tool)
-            current = self._request(now, call, request.tool, context)
-        except InvalidArguments as error:
-            return Result.error(f"the approved arguments are invalid: {error.message}", type=error.type)
-        except Exception as error:  # noqa: BLE001  (as above)
-            return refused(decision, request.tool, f"its effects are unknown: {describe_error(error)}")
-        if approval.arguments is None and current.key != request.key:
-            return refused(decision, request.tool, "its effects changed during approval")
-        approval = replace(approval, key=current.key)
-        self._approvals.remember(current, approval)
-        return approval
+            return _refused(tool, f"its effects are unknown: {describe_error(error)}")
+        return ApprovalRequest(
+            call, tool, facts.arguments, facts.effects, context, reasons=decision.reasons,
+            scopes=self._approvals.scopes, key=f"{context.run_id}.{facts.hash}",
+        )  # fmt: skip
 
     def _decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
         decisions: list[Decision] = []
@@ -98,14 +84,6 @@ class Approver:
         if tool.requires_approval:
             return Decision("ask", ("the tool requires approval",))
         return Decision("allow")
-
-    def _request(self, decision: Decision, call: ToolCall, tool: Tool, context: Context) -> ApprovalRequest:
-        """Return the request for exactly the call that will run."""
-        facts = decision.facts or facts_of(call, tool, context, self._approvals.project)
-        return ApprovalRequest(
-            call, tool, facts.arguments, facts.effects, context, reasons=decision.reasons,
-            scopes=self._approvals.scopes, key=f"{context.run_id}.{facts.hash}",
-        )  # fmt: skip
 
     def _ask(self, request: ApprovalRequest) -> Steps[Approval | Result]:
         """Return the answer to a request; the error result if it is not an approval."""
@@ -127,17 +105,32 @@ class Approver:
             return request.refusal(error)
         return answer if isinstance(answer, Approval) else request.refusal(answer)
 
+    def _confirmed(self, approval: Approval, request: ApprovalRequest) -> Approval | Result | None:
+        """Remember an approval, unless the call would now do something else than the user has seen."""
+        call, is_edited = request.call, approval.arguments is not None
+        if is_edited:
+            call = ToolCall(call.id, call.name, approval.arguments)
+        current = self._judge(call, request.tool, request.context)
+        if isinstance(current, Result):
+            if is_edited and current.error_type == "validation_error":
+                return Result.error(f"the approved arguments are invalid: {current}", type="validation_error")
+            return current
+        if current is None:  # the edited call needs no approval
+            return replace(approval, key=request.key)
+        if not is_edited and current.key != request.key:
+            return _refused(request.tool, "its effects changed during approval")
+        approval = replace(approval, key=current.key)
+        self._approvals.remember(current, approval)
+        return approval
+
 
 async def _awaited(awaitable: Any) -> Any:
     return await awaitable
 
 
-def refused(decision: Decision, tool: Tool, why: str = "") -> Result:
+def _refused(tool: Tool, reason: str, by: str = "the default") -> Result:
     """Return the result of a call that is denied; it tells the model that this is final."""
-    because = why or "; ".join(decision.reasons)
     message = (
-        f"{tool.name} was not run: {because} ({decision.by}). "
-        "Do not work around this. Tell the user, or continue without it."
+        f"{tool.name} was not run: {reason} ({by}). Do not work around this. Tell the user, or continue without it."
     )
-    metadata = {"policy": {"decision": decision.outcome, "by": decision.by}}
-    return Result.error(message, type="denied", metadata=metadata)
+    return Result.error(message, type="denied", metadata={"policy": {"decision": "deny", "by": by}})

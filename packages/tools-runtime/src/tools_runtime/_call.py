@@ -120,7 +120,7 @@ class Execution:
             return (yield from self._start(call, tool))
         approval = next((approval for same, approval in self.approvals if same == call), None)
         if approval is None:
-            permission = yield from self.batch.approver.permit(call, tool, self)
+            permission = yield from self.batch.approver.permit(call, tool, self.context)
             if isinstance(permission, Result):
                 return permission
             if permission is None:
@@ -184,7 +184,7 @@ class Execution:
         context.enforced = False
         result: Any = place.runtime.start(place.tool, call, context, self.batch.tools)
         if not isinstance(result, Result):
-            result = yield from wait_for(result, place.runtime, context, margin=place.margin)
+            result = yield from wait_for(result, context, place.runtime.stops, place.runtime.grace, place.margin)
         if not isinstance(result, Result):
             text = f"the runtime {type(place.runtime).__name__} returned {type(result).__name__}, not a Result"
             return Result.error(text, exception=TypeError(text))

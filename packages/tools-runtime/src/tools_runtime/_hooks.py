@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from inspect import iscoroutine, iscoroutinefunction
 from types import coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pluggy
 
@@ -16,13 +16,29 @@ from tools_runtime._drive import Wait
 from tools_runtime._events import answer_of, describe_error, log
 
 if TYPE_CHECKING:
-    from tools_core import Tool
-    from tools_runtime._call import Execution
+    from tools_core import Context, Tool
     from tools_runtime._drive import Steps
     from tools_runtime._runtimes._runtime import Runtime
 
 _FAILURES = (Exception, Halt, SystemExit, CancelledError)  # exceptions of a hook; KeyboardInterrupt is the user's
 _AROUND = ("around_tool_call", "before_tool_call", "after_tool_call")
+
+
+class Execution(Protocol):
+    """The call that hooks are around."""
+
+    context: Context
+    in_loop: bool
+
+    def run_approved(self, call: ToolCall, tool: Tool | None) -> Steps[Result]:
+        """Run a call that has passed all hooks."""
+        ...
+
+    def tool_of(self, other: ToolCall) -> Tool | None:
+        """Return the tool of another call, which a hook runs instead."""
+
+    def emit(self, kind: Any, result: Result | None = None, **detail: Any) -> None:
+        """Emit an event of the call."""
 
 
 class Hook(NamedTuple):
@@ -84,9 +100,8 @@ def run_hooks(hooks: tuple[Hook, ...], call: ToolCall, tool: Tool | None, execut
     """Run one call, wrapped by hooks."""
     if not hooks:
         return (yield from execution.run_approved(call, tool))
-    hook, *rest = hooks
-    run = _STYLES[hook.name, hook.is_async]
-    return (yield from run(hook, tuple(rest), call, tool, execution))
+    run = _STYLES.get(hooks[0].name) or (_around_async if hooks[0].is_async else _around)
+    return (yield from run(hooks[0], hooks[1:], call, tool, execution))
 
 
 def _before(hook: Hook, inner: tuple[Hook, ...], call: ToolCall, tool: Any, execution: Execution) -> Steps[Result]:
@@ -206,14 +221,7 @@ def _failed(hook: Hook, error: BaseException, result: Result | None, execution: 
     return Result.error(f"the call was not run: {hook.name} of {hook.plugin} failed with {text}", type="unavailable")
 
 
-_STYLES = {
-    ("before_tool_call", False): _before,
-    ("after_tool_call", False): _after,
-    ("before_tool_call", True): _before,
-    ("after_tool_call", True): _after,
-    ("around_tool_call", False): _around,
-    ("around_tool_call", True): _around_async,
-}
+_STYLES = {"before_tool_call": _before, "after_tool_call": _after}
 _CALL = ("call", "tool", "context")
 _ARGUMENTS = {
     "before_tool_call": _CALL,

@@ -11,16 +11,15 @@ from tools_runtime._drive import Wait
 if TYPE_CHECKING:
     from tools_core import Context
     from tools_runtime._drive import Steps
-    from tools_runtime._runtimes._runtime import Runtime
 
 MARGIN = 5.0  # seconds beyond the deadline for a tool that manages its own time
 
 
-def wait_for(work: Any, runtime: Runtime, context: Context, *, margin: float = 0.0) -> Steps[Any]:
+def wait_for(work: Any, context: Context, stops: str, grace: float, margin: float) -> Steps[Any]:
     """Wait for one attempt, and return its value or raise its exception.
 
-    At the deadline of `context`, or when it is cancelled, the attempt is stopped if the runtime can stop it, else
-    abandoned; the value is then a Result that says which.
+    At the deadline of `context` and a margin, or when it is cancelled, the attempt is stopped if the runtime can do
+    that (`stops`, within `grace`), else abandoned; the value is then a Result that says which.
     """
     until = None if context.deadline is None else context.deadline + margin
     future = yield Wait(work, context, until)
@@ -29,9 +28,9 @@ def wait_for(work: Any, runtime: Runtime, context: Context, *, margin: float = 0
     describe = cancelled if context.cancelled else timed_out
     context.cancel()
     future.cancel()  # ends a coroutine; other attempts listen to the context
-    if runtime.stops and not future.done():
-        yield Wait(future, None, monotonic() + runtime.grace)
-    return describe(context, runtime.stops if future.done() else "")
+    if stops and not future.done():
+        yield Wait(future, None, monotonic() + grace)
+    return describe(context, stops if future.done() else "")
 
 
 def timed_out(context: Context, stopped: str) -> Result:
