@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
+import stat
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tools_core import ToolError
 from tools_runtime._events import describe_error, log
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import arguments_of, content_size
-from tools_runtime.plugins._log_file import LogFile
 from tools_runtime.plugins._redact import Redactor
 
 if TYPE_CHECKING:
@@ -23,9 +27,10 @@ if TYPE_CHECKING:
     from tools_core import Context, Result
     from tools_runtime._events import Event
 
-_LONGEST_LINE = 65_536  # bytes; a longer line has no arguments
-_LONGEST_NAME = 200  # characters
-_LONGEST_ERROR = 200
+_MAX_LINE = 65_536  # bytes; a longer line has no arguments
+_MAX_TEXT = 200  # characters of names and errors
+# No symbolic link is followed: in a shared folder another user may have put one there.
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class AuditLog:
@@ -64,7 +69,7 @@ class AuditLog:
         backups: int = 5,
         required: bool = False,
     ) -> None:
-        self._file = LogFile(path, max_bytes, backups)
+        self._file = _LogFile(path, max_bytes, backups)
         self._redactor = Redactor(redact)
         self._identify = identify
         self.required = required
@@ -99,17 +104,17 @@ class AuditLog:
         head = {
             "time": datetime.now(UTC).isoformat(timespec="microseconds"),
             "event": event.kind,
-            "run": event.run_id[:_LONGEST_NAME],
-            "id": str(event.call.id or context.call_id or "")[:_LONGEST_NAME] or None,
+            "run": event.run_id[:_MAX_TEXT],
+            "id": str(event.call.id or context.call_id or "")[:_MAX_TEXT] or None,
             "attempt": event.attempt,
-            "tool": event.call.name[:_LONGEST_NAME],
+            "tool": event.call.name[:_MAX_TEXT],
             "runtime": call.runtime,
             "pid": os.getpid(),
         }
         try:
             identity = {} if self._identify is None else self._redactor.copy(self._identify(context))
             line = _encode({**identity, **head, **facts})
-            if len(line) > _LONGEST_LINE:
+            if len(line) > _MAX_LINE:
                 line = _encode({**identity, **head, "arguments": f"<{len(line)} bytes>"})
             self._file.write(line.encode("ascii") + b"\n")
         except Exception as error:  # noqa: BLE001  (OSError, or whatever identify raises)
@@ -131,9 +136,9 @@ def _facts_of(result: Result, redactor: Redactor) -> dict[str, Any]:
     facts: dict[str, Any] = {"result": "halted" if result.halted else "ok" if result.ok else "error"}
     facts["bytes"] = content_size(result)
     if not result.ok:
-        facts["error_type"] = redactor.text(result.error_type or "", _LONGEST_NAME)
+        facts["error_type"] = redactor.text(result.error_type or "", _MAX_TEXT)
         if result.error_type != "validation_error":  # which shows parts of arguments
-            facts["error"] = redactor.text((result.error or "").strip().partition("\n")[0], _LONGEST_ERROR)
+            facts["error"] = redactor.text((result.error or "").strip().partition("\n")[0], _MAX_TEXT)
     approval = result.metadata.get("approval")
     if isinstance(approval, Mapping):
         facts["approval"] = redactor.copy({name: approval.get(name) for name in ("by", "scope", "key")})
@@ -141,3 +146,52 @@ def _facts_of(result: Result, redactor: Redactor) -> dict[str, Any]:
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class _LogFile:
+    """Appends each line by one write, so that lines of several writers never mix, without a lock.
+
+    A file of `max_bytes` becomes `path.1`, that one `path.2`, and so on up to `backups`.
+    """
+
+    def __init__(self, path: str | PathLike[str], max_bytes: int, backups: int) -> None:
+        if max_bytes < 1 or backups < 1:
+            raise ValueError("max_bytes and backups must be at least 1")
+        self.path = Path(path).absolute()  # the current folder may change later
+        self._max_bytes = max_bytes
+        self._backups = backups
+        self._is_torn = False
+
+    def write(self, line: bytes) -> None:
+        """Append a line; OSError if that fails."""
+        file = os.open(self.path, _FLAGS, 0o600)
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file", str(self.path))
+            if status.st_uid != os.geteuid():
+                raise PermissionError(errno.EPERM, "belongs to another user", str(self.path))
+            if status.st_mode & 0o077:
+                os.fchmod(file, 0o600)
+            data = b"\n" + line if self._is_torn else line
+            self._is_torn = os.write(file, data) < len(data)
+            if self._is_torn:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+            if status.st_size + len(data) >= self._max_bytes:
+                self._rotate(file)
+        finally:
+            os.close(file)
+
+    def _rotate(self, file: int) -> None:
+        """Rename the files, unless another writer does it or has done it."""
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(file), self.path.lstat()):
+                return
+            for number in range(self._backups, 1, -1):
+                with suppress(FileNotFoundError):
+                    self._backup(number - 1).replace(self._backup(number))
+            self.path.replace(self._backup(1))  # last: from now on another process may create and rotate a new file
+
+    def _backup(self, number: int) -> Path:
+        return self.path.with_name(f"{self.path.name}.{number}")

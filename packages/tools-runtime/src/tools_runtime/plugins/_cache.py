@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import annotations_of, arguments_of, canonical_or_none, content_size
-from tools_runtime.plugins._per_key import Bounded, PerKey
+from tools_runtime.plugins._memory import Bounded, PerKey
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tools_core import Context, Result, Tool, ToolCall
-    from tools_runtime.plugins._per_key import Key
+    from tools_runtime.plugins._memory import Key
 
     Request = tuple[int, str, str | None, str]
 
@@ -57,14 +57,14 @@ class Cache:
     ) -> None:
         if not seconds > 0:
             raise ValueError(f"seconds must be above 0, got {seconds!r}")
-        _Pool(entries, max_bytes)  # checks them
+        _Results(entries, max_bytes)  # checks them
         self.seconds = seconds
         self.open_world = open_world
-        self._pools = PerKey(lambda: _Pool(entries, max_bytes), key, max_keys=200)
+        self._results = PerKey(lambda: _Results(entries, max_bytes), key, max_keys=200)
 
     def clear(self) -> None:
         """Drop all results."""
-        self._pools.clear()
+        self._results.clear()
 
     @hookimpl(trylast=True)
     def around_tool_call(
@@ -73,23 +73,23 @@ class Cache:
         """Answer the call, or run it and store its result."""
         if tool is None:
             return None
-        pool = self._pools.of(context)
+        results = self._results.of(context)
         annotations = annotations_of(tool, call, context)
         if not annotations.get("read_only"):
             result: Result = yield
-            pool.drop_all(monotonic() + self.seconds if result.metadata.get("abandoned") else 0.0)
+            results.drop_all(monotonic() + (self.seconds if result.metadata.get("abandoned") else 0.0))
             return None
         request = _request(call, tool, context)
         if request is None or (annotations.get("open_world") and not self.open_world):
             return None
-        stored = pool.results.find(request)
-        if stored is not None and (age := monotonic() - stored.since) < self.seconds:
+        stored = results.find(request)
+        start = monotonic()
+        if stored is not None and start - stored.since < self.seconds:
             answer = copy.deepcopy(stored.result)  # its receiver may change it
-            return answer.with_metadata({"cached": True, "age": round(age, 3)})
-        changes = pool.changes
+            return answer.with_metadata({"cached": True, "age": round(start - stored.since, 3)})
         result = yield
         if result.ok and not result.halted:
-            pool.add(request, result, tool, changes)
+            results.store(request, result, tool, start)
         return None
 
 
@@ -99,29 +99,25 @@ class _Stored(NamedTuple):
     since: float
 
 
-class _Pool:
+class _Results(Bounded["Request", _Stored]):
     """The results of one key."""
 
-    def __init__(self, entries: int, max_bytes: int) -> None:
-        self.results: Bounded[Request, _Stored] = Bounded(entries, max_bytes)
-        self.changes = 0  # a result from before a change is not stored after it
-        self._unsure_until = 0.0
+    _unsure_until = 0.0  # a call that started earlier may have read what changed later
 
-    def add(self, request: Request, result: Result, tool: Tool, changes: int) -> None:
-        """Store a copy of a result, unless something has changed since the call began."""
+    def store(self, request: Request, result: Result, tool: Tool, start: float) -> None:
+        """Store a copy of a result, unless something may have changed since the call started."""
         try:
             stored = _Stored(copy.deepcopy(result), tool, monotonic())
         except Exception:  # noqa: BLE001  (of the user's classes: a value that cannot be copied is not stored)
             return
-        with self.results.lock:
-            if changes == self.changes and stored.since >= self._unsure_until:
-                self.results.add(request, stored, content_size(result))
+        with self.lock:
+            if start > self._unsure_until:
+                self.add(request, stored, content_size(result))
 
     def drop_all(self, unsure_until: float) -> None:
-        """Forget the results, and store none until then: an abandoned call may still change something."""
-        with self.results.lock:
-            self.results.clear()
-            self.changes += 1
+        """Drop the results, and store none of calls that start before: an abandoned call may still change data."""
+        with self.lock:
+            self.clear()
             self._unsure_until = max(self._unsure_until, unsure_until)
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import arguments_of, canonical_or_none, with_content
-from tools_runtime.plugins._per_key import PerKey
+from tools_runtime.plugins._memory import PerKey
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tools_core import Context, Result, ToolCall
-    from tools_runtime.plugins._per_key import Key
+    from tools_runtime.plugins._memory import Key
 
 _DURATION = re.compile(r"\b\d+(?:\.\d+)? ?m?s\b")  # as in `[exit 1 after 0.2 s]`
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Tool, ToolError, tool
 from tools_runtime.hookspecs import hookimpl
 from tools_runtime.plugins._calls import with_content
-from tools_runtime.plugins._per_key import Bounded, PerKey
+from tools_runtime.plugins._memory import Bounded, PerKey
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from tools_core import Result
-    from tools_runtime.plugins._per_key import Key
+    from tools_runtime.plugins._memory import Key
 
 
 class OutputBudget:

@@ -11,13 +11,13 @@ from tools_core import Result
 from tools_runtime._concurrency import Gate, check_concurrency, enter_all, leave_all, passed
 from tools_runtime._drive import pause
 from tools_runtime.hookspecs import hookimpl
-from tools_runtime.plugins._per_key import PerKey
+from tools_runtime.plugins._memory import PerKey
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
     from tools_core import Context, ToolCall
-    from tools_runtime.plugins._per_key import Key
+    from tools_runtime.plugins._memory import Key
 
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 

@@ -17,42 +17,10 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-class PerKey(Generic[T]):
-    """One value for each key, made by `make` when it is first needed.
-
-    The key is the id of the run, or what `key` returns for the context. Beyond `max_keys` the least recently
-    used value is dropped.
-    """
-
-    def __init__(self, make: Callable[[], T], key: Key | None, max_keys: int) -> None:
-        self._make = make
-        self._key = key
-        self._max_keys = max_keys
-        self._values: OrderedDict[Hashable, T] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def of(self, context: Context) -> T:
-        """Return the value for the key of this context."""
-        key = context.run_id if self._key is None else self._key(context)
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            else:
-                self._values[key] = self._make()
-                if len(self._values) > self._max_keys:
-                    self._values.popitem(last=False)
-            return self._values[key]
-
-    def clear(self) -> None:
-        """Drop all values."""
-        with self._lock:
-            self._values.clear()
-
-
 class Bounded(Generic[K, T]):
     """Values of limited number and total size; the least recently used are dropped first."""
 
-    def __init__(self, max_entries: int, max_size: int) -> None:
+    def __init__(self, max_entries: int, max_size: float = 1) -> None:
         if max_entries < 1 or max_size < 1:
             raise ValueError(f"limits must be at least 1, got {max_entries!r} and {max_size!r}")
         self._max_entries = max_entries
@@ -69,7 +37,7 @@ class Bounded(Generic[K, T]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def add(self, key: K, value: T, size: int) -> bool:
+    def add(self, key: K, value: T, size: int = 0) -> bool:
         """Store a value; False if it is too large."""
         if size > self._max_size:
             return False
@@ -85,3 +53,29 @@ class Bounded(Generic[K, T]):
         with self.lock:
             self._values.clear()
             self._size = 0
+
+
+class PerKey(Generic[T]):
+    """A value for each run, or for each key that `key` returns for the context; `create` returns a new one.
+
+    Beyond `max_keys` the least recently used value is dropped.
+    """
+
+    def __init__(self, create: Callable[[], T], key: Key | None, max_keys: int) -> None:
+        self._create = create
+        self._key = key
+        self._values: Bounded[Hashable, T] = Bounded(max_keys)
+
+    def of(self, context: Context) -> T:
+        """Return the value for the key of this context."""
+        key = context.run_id if self._key is None else self._key(context)
+        with self._values.lock:
+            value = self._values.find(key)
+            if value is None:
+                value = self._create()
+                self._values.add(key, value)
+            return value
+
+    def clear(self) -> None:
+        """Drop all values."""
+        self._values.clear()
