@@ -268,7 +268,6 @@ def test_a_rule_that_allows_covers_only_the_named_paths(place, decide, tools):
     ],
 )
 def test_a_script_is_judged_by_each_of_its_commands(place, decide, script, expected):
-    pytest.importorskip("tree_sitter_bash", reason="tree-sitter-bash is not installed")
     shell = pytest.importorskip("tools_shell")
     rules = [
         {"decision": "deny", "commands": ["rm *"]},

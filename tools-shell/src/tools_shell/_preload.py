@@ -16,7 +16,6 @@ base64 concurrent.futures difflib encodings.idna fcntl glob json logging queue r
 tempfile termios textwrap traceback urllib.parse
 """
 _OURS = ("_process._direct", "_process._supervised", "_sandbox._guard", "_sandbox._probe")
-_OPTIONAL = ("tree_sitter", "tree_sitter_bash")
 
 
 @functools.cache
@@ -24,6 +23,6 @@ def preload() -> None:
     """Import them once, on systems that can run commands."""
     if os.name != "posix":
         return
-    for name in (*_OF_PYTHON.split(), *(f"tools_shell.{name}" for name in _OURS), *_OPTIONAL):
+    for name in (*_OF_PYTHON.split(), *(f"tools_shell.{name}" for name in _OURS)):
         with suppress(ImportError):  # an extra that is not installed, or not available on this system
             import_module(name)

@@ -23,7 +23,7 @@ class Effects:
         commands: All commands that would run, each a list of words, with None for a word that is known only at run
             time; None if they cannot be determined.
         settings: Further plain JSON that an approval depends on, such as the folder or the isolation.
-        missing: Extras to install so that more can be determined, such as "tools-shell[parser]".
+        missing: Extras to install so that more can be determined, such as "mytool[parser]".
     """
 
     annotations: Mapping[str, bool]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Effects
 from tools_core.files import workspace_path
 from tools_shell._bash._program import default_shell
+from tools_shell._effects._commands import UnknownCommandsError, commands_of
+from tools_shell._effects._reading import paths_read, reads_only
 from tools_shell._environment import clean_environment
-from tools_shell._script._parts import Dynamic, Unreadable
 from tools_shell._tools._shell_tool import ShellTool
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from tools_core import Context
-    from tools_shell._script._parts import Command
+    from tools_shell._effects._commands import Word
     from tools_shell._tools._shell_tool import Settings
 
 
@@ -29,63 +30,40 @@ class ScriptTool(ShellTool, abstract=True):
         root: str | os.PathLike[str] | None = None,
         *,
         shell: str | None = None,
-        trusts_repository: bool = False,
         **settings: Unpack[Settings],
     ) -> None:
-        """`shell` is a program that accepts `-c -- script`; sessions need a bash.
-
-        With `trusts_repository`, `git status`, `diff`, `log` and similar count as reading in the repository of the
-        workspace itself, although git runs programs that its configuration names.
-        """
+        """`shell` is a program that accepts `-c -- script`; sessions need a bash."""
         super().__init__(root, **settings)
         self._shell = shell
-        self._trusts_repository = trusts_repository
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """Return the hints and commands of this script, as far as its text proves them; see Tool.
+        """Return the commands, files and hints of a script of plain words; see `Tool`.
 
-        The commands are lists of words; variable assignments come before their command, or stand alone. Redirections
-        are separate commands `<` or `>`. Nothing is proved in a session, where earlier scripts may have redefined
-        words, for a shell other than bash, or without `tools-shell[parser]`. A `workdir` counts as the command
-        `cd`. Paths are unknown: programs open more files than their words name.
+        Everything is unknown for other scripts, for a shell other than bash, and in a session, in which earlier scripts
+        may have redefined words. A file that the script opens with `<` or `>` is a command as well, and a `workdir` is
+        the command `cd`. The files are known only for programs such as `cat` that open what they name.
         """
-        from tools_shell._script._parse import parse  # only policies need it
-        from tools_shell._script._reads import reads_only
-
-        annotations, settings, missing = self.annotations, self._approval_settings(), []
-        commands = None
-        try:
-            if self._is_readable(arguments):
-                commands = parse(arguments["command"])
-        except Unreadable:
-            pass
-        except ImportError:
-            missing = ["tools-shell[parser]"]
+        annotations, settings = self.annotations, self._approval_settings()
+        workdir, commands = arguments.get("workdir", "."), self._commands(arguments)
         if commands is None:
-            return Effects(annotations, paths=None, commands=None, settings=settings, missing=missing)
-        if reads_only(commands, {**clean_environment(), **self._env}, self._repository(arguments, context)):
+            return Effects(annotations, paths=None, commands=None, settings=settings)
+        folder = os.path.realpath(workspace_path(self._root or (context.workspace if context else None)))
+        if set(workdir) - {".", "/"} or ".." in workdir or workdir[:1] == "/":
+            commands = [["cd", workdir], *commands]
+        if reads_only(commands, {**clean_environment(), **self._env}, folder):
             annotations = {**annotations, "read_only": True, "destructive": False, "open_world": False}
-        workdir = arguments.get("workdir", ".")
-        entered = [["cd", workdir]] if set(workdir) - {".", "/"} or ".." in workdir or workdir[:1] == "/" else []
-        words = [*entered, *filter(None, map(_words, commands))]
-        return Effects(annotations, paths=None, commands=words, settings=settings)
+        return Effects(annotations, paths=paths_read(commands, folder), commands=commands, settings=settings)
 
-    def _is_readable(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether words have the meaning that they have in a new bash."""
+    def _commands(self, arguments: Mapping[str, Any]) -> list[list[Word]] | None:
+        """Return the commands of a script, or None if they are unknown."""
+        script = arguments.get("command")
         is_bash = os.path.basename(self._shell or default_shell()) == "bash"
-        return is_bash and isinstance(arguments.get("command"), str) and not arguments.get("session")
-
-    def _repository(self, arguments: Mapping[str, Any], context: Context | None) -> str | None:
-        """Return the folder that the script runs in, if that is a trusted repository."""
-        root = os.path.realpath(workspace_path(self._root or (context.workspace if context else None)))
-        is_trusted = self._trusts_repository and arguments.get("workdir", ".") == "."
-        return root if is_trusted and os.path.exists(os.path.join(root, ".git")) else None
+        if not is_bash or not isinstance(script, str) or arguments.get("session"):
+            return None
+        try:
+            return commands_of(script)
+        except UnknownCommandsError:
+            return None
 
     def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "shell": self._shell, "trusts_repository": self._trusts_repository}
-
-
-def _words(command: Command) -> list[str | None]:
-    variables = [None if isinstance(value, Dynamic) else f"{name}={value}" for name, value in command.variables]
-    arguments = [None if isinstance(word, Dynamic) else word for word in command.arguments]
-    return [*variables, *([command.name] if command.name else ()), *arguments]
+        return {**super()._approval_settings(), "shell": self._shell}

@@ -1,1 +1,0 @@
-"""Static analysis of shell scripts: their commands, and whether they only read."""
