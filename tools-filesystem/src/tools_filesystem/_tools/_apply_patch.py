@@ -59,28 +59,33 @@ class ApplyPatch(FileTool):
     ) -> Result:
         with self.access(context) as access, ExitStack() as stack:
             plan = PatchPlan(access, parse(patch), stack)
-            commit([change for outcome in plan.outcomes for change in outcome.changes], context)
-            for outcome in plan.outcomes:
-                access.ledger(context).replace(outcome.before, outcome.changes[0].state)
+            changes = plan.changes()
+            commit(changes, context)
+            ledger = access.ledger(context)
+            for change in changes:
+                before = change.found if change.model is None else change.model.found
+                ledger.replace(before, change.state)
         results = [_result(outcome) for outcome in plan.outcomes]
-        notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
-        summary = "\n".join(map(_summary, results))
-        report = {"summary": summary, "results": results, "notes": notes}
-        return Result.ok(report, content="\n".join([summary, *(f"[{note}]" for note in notes)]))
+        notes = [note for outcome in plan.outcomes for note in outcome.notes]
+        lines = [line for result in results for line in (_summary(result), *result["diff"])]
+        content = "\n".join([*lines, *(f"[{note}]" for note in notes)])
+        return Result.ok({"results": results, "notes": notes}, content=content)
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:
     section, applied = outcome.section, outcome.applied
-    moved = {"moved_to": _shown_path(section.destination)} if section.destination else {}
-    path = _shown_path(section.path)
-    return {"action": section.action, "path": path, **moved, "added": applied.added, "removed": applied.removed}
+    moved = {"moved_to": _printable(section.destination)} if section.destination else {}
+    counts = {"added": applied.added, "removed": applied.removed}
+    diff = applied.diff if section.action == "update" else []
+    return {"action": section.action, "path": _printable(section.path), **moved, **counts, "diff": diff}
 
 
 def _summary(result: Mapping[str, Any]) -> str:
     moved = f" -> {result['moved_to']}" if "moved_to" in result else ""
-    return f"{result['action'].capitalize()} {result['path']}{moved} (+{result['added']} -{result['removed']})"
+    verb = {"add": "Added", "update": "Updated", "delete": "Deleted"}[result["action"]]
+    return f"{verb} {result['path']}{moved} (+{result['added']} -{result['removed']})"
 
 
-def _shown_path(path: str) -> str:
+def _printable(path: str) -> str:
     """Return a path as in the patch, with escapes for bytes that are not text."""
     return path if path.isprintable() else escaped(path)

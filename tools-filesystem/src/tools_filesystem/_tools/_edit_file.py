@@ -8,7 +8,8 @@ from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._edit import Edit, diff, line_numbers, replaced, resolve
+from tools_filesystem._writing._diff import diff, line_numbers, replaced
+from tools_filesystem._writing._edit import Edit, resolve
 from tools_filesystem._writing._text import LARGEST, text_of
 
 _MOST_LINES = 20  # numbers of lines in the result

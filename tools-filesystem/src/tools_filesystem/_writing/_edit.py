@@ -1,25 +1,21 @@
-"""Exact replacements in one file, and a diff of them."""
+"""Exact replacements in one file."""
 
 from __future__ import annotations
 
-from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
+from tools_filesystem._writing._diff import Span, line_end, line_numbers
 from tools_filesystem._writing._near_miss import near_miss
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tools_filesystem._writing._text import Text
 
 _MOST_PLACES = 100_000  # of one call; each takes memory and time
 _NAMED = 10  # lines that a message names
-_CONTEXT = 3
-_MOST_LINES, _LONGEST = 80, 300  # of one hunk; characters of a line
-_MOST_HUNKS = 20
-_MOST_COMPARED = 400  # lines, which are then compared one by one
 
 
 class Edit(NamedTuple):
@@ -29,14 +25,6 @@ class Edit(NamedTuple):
     new: str
     replace_all: bool
     label: str
-
-
-class Span(NamedTuple):
-    """Bytes `start` to `end` (exclusive) become `data`."""
-
-    start: int
-    end: int
-    data: bytes
 
 
 def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
@@ -57,15 +45,6 @@ def resolve(text: Text, edits: Sequence[Edit], path: str) -> list[Span]:
     return [span for span, _ in spans]
 
 
-def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
-    """Return part of the content with its spans replaced."""
-    view, parts = memoryview(data), list[bytes | memoryview]()
-    for span in spans:
-        parts += [view[start : span.start], span.data]
-        start = span.end
-    return b"".join([*parts, view[start:end]])
-
-
 def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
     is_crlf, wanted, positions = _found(text, edit)
     if not positions:
@@ -78,10 +57,10 @@ def _spans(text: Text, edit: Edit, path: str) -> list[Span]:
         raise ToolError(f"{message}; add lines around it, or pass replace_all=true", "conflict")
     follows = "\n" in edit.new and "\n" not in edit.old  # only the lines around tell how its lines end
     spans: list[Span] = []
-    line_end = -1
+    last = -1
     for at in positions:
-        if follows and at > line_end:
-            is_crlf, line_end = _ends_with_crlf(text.data, at), _line_end(text.data, at)
+        if follows and at > last:
+            is_crlf, last = _ends_with_crlf(text.data, at), line_end(text.data, at)
         spans.append(Span(at, at + len(wanted), _written(text, edit.new, is_crlf, edit.label, path)))
     if all(span.data == wanted for span in spans):
         raise ToolError(f"{edit.label}new_string is what the file has already: its lines end with CRLF", "conflict")
@@ -134,85 +113,3 @@ def _ends_with_crlf(data: bytes, at: int) -> bool:
     end = data.find(b"\n", at)
     end = data.rfind(b"\n", 0, at) if end < 0 else end
     return end > 0 and data[end - 1 : end] == b"\r"
-
-
-def _line_end(data: bytes, at: int) -> int:
-    end = data.find(b"\n", at)
-    return len(data) if end < 0 else end
-
-
-def line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
-    """Return the line numbers of some ascending positions."""
-    numbers: list[int] = []
-    line, counted = 1, 0
-    for at in positions:
-        line += data.count(b"\n", counted, at)
-        counted = at
-        numbers.append(line)
-    return numbers
-
-
-def diff(text: Text, spans: Sequence[Span], path: str) -> str:
-    """Return a unified diff of the spans, with at most 20 hunks of 80 lines."""
-    shown, shift = [f"--- {path}", f"+++ {path}"], 0
-    line, counted = 1, 0
-    for hunk, (start, end, inside) in enumerate(_grouped(text.data, spans)):
-        if hunk == _MOST_HUNKS:
-            shown.append("[more changes are not shown]")
-            break
-        line += text.data.count(b"\n", counted, start)
-        counted = start
-        before = text.decoded(text.data[start:end]).splitlines()
-        after = text.decoded(replaced(text.data, start, end, inside)).splitlines()
-        shown += _hunk(before, after, line, shift)
-        shift += len(after) - len(before)
-    return "\n".join(shown)
-
-
-def _grouped(data: bytes, spans: Sequence[Span]) -> Iterator[tuple[int, int, list[Span]]]:
-    """Yield groups of near spans as ranges of whole lines with context."""
-    group: list[Span] = []
-    first = last = line_end = 0
-    for span in spans:
-        if not group or span.end > line_end:  # else the lines around it are known
-            start, end = _lines_above(data, span.start), _lines_below(data, span.end)
-            if group and start > last:
-                yield first, last, group
-                group = []
-            first, last, line_end = (first if group else start), end, _line_end(data, span.end)
-        group.append(span)
-    yield first, last, group
-
-
-def _lines_above(data: bytes, at: int) -> int:
-    for _ in range(_CONTEXT + 1):
-        at = data.rfind(b"\n", 0, at)
-        if at < 0:
-            return 0
-    return at + 1
-
-
-def _lines_below(data: bytes, at: int) -> int:
-    at -= 1
-    for _ in range(_CONTEXT + 1):
-        at = data.find(b"\n", at + 1)
-        if at < 0:
-            return len(data)
-    return at + 1
-
-
-def _hunk(before: list[str], after: list[str], first: int, shift: int) -> list[str]:
-    lines: list[str] = []
-    is_short = max(len(before), len(after)) <= _MOST_COMPARED
-    whole = [("replace", 0, len(before), 0, len(after))]
-    for group in SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT) if is_short else [whole]:
-        (_, start, _, to_start, _), (_, _, end, _, to_end) = group[0], group[-1]
-        lines.append(f"@@ -{first + start},{end - start} +{first + shift + to_start},{to_end - to_start} @@")
-        for kind, i, j, to_i, to_j in group:
-            if kind == "equal":
-                lines += [f" {line}" for line in before[i:j]]
-            else:
-                lines += [f"-{line}" for line in before[i:j]] + [f"+{line}" for line in after[to_i:to_j]]
-    clipped = [line if len(line) <= _LONGEST else f"{line[:_LONGEST]}[...]" for line in lines[:_MOST_LINES]]
-    left_out = len(lines) - len(clipped)
-    return [*clipped, f"[{left_out} more lines]"] if left_out else clipped

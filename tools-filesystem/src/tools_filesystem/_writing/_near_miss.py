@@ -19,9 +19,12 @@ _TELLING = 8  # characters that rarely match by chance
 _MOST_VOTES = 200_000
 _MOST_COMPARED = 20
 
-_PLAIN = str.maketrans({
-    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032`", "'"), **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"), "\u2026": "...",
+PLAIN = str.maketrans({
+    **dict.fromkeys("\u00a0\u2007\u202f", " "),
+    **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
+    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+    "\u2026": "...",
 })  # fmt: skip
 
 
@@ -55,7 +58,7 @@ def first_difference(
     """Describe the first wanted line that differs; `partial` text may begin and end inside a line."""
     for number, other in enumerate(wanted, first):
         if not 0 <= number < len(lines):
-            return f"the file ends before line {number + 1}, where {what} has {shown(other)}"
+            return f"the file ends before line {number + 1}, where {what} has {quoted(other)}"
         line = lines[number]
         is_first, is_last = partial and number == first, partial and number == first + len(wanted) - 1
         same = (
@@ -65,11 +68,11 @@ def first_difference(
             else line == other
         )  # fmt: skip
         if not same:
-            return f"line {number + 1} is {shown(line)}, but {what} has {shown(other)}{_kind(line, other)}"
+            return f"line {number + 1} is {quoted(line)}, but {what} has {quoted(other)}{_kind(line, other)}"
     return f"line {first + 1} has bytes there that are not text, shown as '\ufffd': choose the text beside them"
 
 
-def shown(line: str | bytes) -> str:
+def quoted(line: str | bytes) -> str:
     """Return a line for a message: truncated, with control characters escaped."""
     text = line if isinstance(line, str) else line.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
@@ -77,7 +80,7 @@ def shown(line: str | bytes) -> str:
 
 def _folded(line: str) -> str:
     """Return a line without the details that models often get wrong."""
-    plain = line if line.isascii() else unicodedata.normalize("NFKC", line.translate(_PLAIN))
+    plain = line if line.isascii() else unicodedata.normalize("NFKC", line.translate(PLAIN))
     return " ".join(plain.casefold().replace("`", "'").split())
 
 
@@ -120,7 +123,7 @@ def _as_resembling(lines: list[str], wanted: list[str]) -> str:
     number = _most_similar(lines, wanted[0].strip()[:_SHOWN])
     if number is None:
         return "no line is like its first one; read_file shows what is there"
-    return f"most like its first line is line {number + 1}: {shown(lines[number])}"
+    return f"most like its first line is line {number + 1}: {quoted(lines[number])}"
 
 
 def _most_similar(lines: list[str], anchor: str) -> int | None:

@@ -6,6 +6,7 @@ import codecs
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
+from tools_filesystem._writing._diff import clipped
 from tools_filesystem._writing._patch._placing import conflict, place
 from tools_filesystem._writing._text import text_of
 
@@ -14,22 +15,24 @@ if TYPE_CHECKING:
 
     from tools_filesystem._writing._patch._placing import Placed
     from tools_filesystem._writing._patch._sections import Hunk
+    from tools_filesystem._writing._text import Text
 
-_MOST_WORK = 5_000_000_000  # hunks times bytes
+_MAX_WORK = 1_000_000_000  # hunks times bytes
 
 
 class Applied(NamedTuple):
-    """The new content, the numbers of added and removed lines, and notes."""
+    """The new content, the numbers of added and removed lines, notes, and a diff with the real line numbers."""
 
     data: bytes
     added: int
     removed: int
     notes: list[str]
+    diff: list[str]
 
 
 def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
     """Return `data` with all hunks applied; ToolError (`conflict`) names the hunk and the first difference."""
-    if len(hunks) * len(data) > _MOST_WORK:
+    if len(hunks) * len(data) > _MAX_WORK:
         raise ToolError(f"{path!r} is too large for {len(hunks)} hunks at once; split the patch", "limit_exceeded")
     text = text_of(data, path)
     if text.codec == "cp1252":
@@ -38,60 +41,53 @@ def apply_hunks(data: bytes, hunks: Sequence[Hunk], path: str) -> Applied:
     mark = codecs.BOM_UTF8 if text.data.startswith(codecs.BOM_UTF8) and not shows_mark else b""
     # Hunks with carriage returns match them exactly; others match lines with any line ending.
     is_explicit = any(line.text.endswith(b"\r") for hunk in hunks for line in hunk.lines)
-    patched = _Patched(text.data.removeprefix(mark), path, is_explicit=is_explicit)
-    for placed in place(path, patched.keys, hunks):
-        patched.apply(placed)
-    content = patched.finish()
-    added, removed = (sum(hunk.count(kind) for hunk in hunks) for kind in "+-")
-    return Applied(text.restored(mark + content), added, removed, patched.notes)
+    lines = _Lines(text.data.removeprefix(mark), is_explicit=is_explicit)
+    placed = place(path, lines.keys, hunks)
+    notes = [f"{path!r}, hunk at patch line {one.hunk.number}: {one.note}" for one in placed if one.note]
+    added, removed = (sum(hunk.count(kind) for hunk, _, _ in placed) for kind in "+-")
+    return Applied(text.restored(mark + lines.patched(placed)), added, removed, notes, _diff(placed, text))
 
 
-class _Patched:
-    """A file while hunks are applied to it from top to bottom. Only its last line may lack a line feed."""
+def _diff(placed: Sequence[Placed], text: Text) -> list[str]:
+    shift, lines = 0, list[str]()
+    for hunk, position, _ in placed:
+        old, new = len(hunk.old), len(hunk.new)
+        lines.append(f"@@ -{position + 1},{old} +{position + 1 + shift},{new} @@")
+        lines += [line.kind + text.decoded(line.text.removesuffix(b"\r")) for line in hunk.lines]
+        shift += new - old
+    return clipped(lines)
 
-    def __init__(self, data: bytes, path: str, *, is_explicit: bool) -> None:
-        self.path = path
+
+class _Lines:
+    """The lines of a file with their endings. After a final line feed, an empty line stands for the end."""
+
+    def __init__(self, data: bytes, *, is_explicit: bool) -> None:
         self.is_explicit = is_explicit
-        self.lines = data.split(b"\n")
-        self.lines = [line + b"\n" for line in self.lines[:-1]] + ([self.lines[-1]] if self.lines[-1] else [])
+        *lines, last = data.split(b"\n")
+        self.lines = [*(line + b"\n" for line in lines), last]
         is_crlf = not is_explicit and b"\r\n" in data
         self.keys = [line.removesuffix(b"\r\n" if is_crlf else b"\n").removesuffix(b"\n") for line in self.lines]
-        self.had_end = self.has_end = data.endswith(b"\n") or not data
-        self.cursor = 0
-        self.out: list[bytes] = []
-        self.notes: list[str] = []
-        self.is_verbatim = False  # whether the last line, too, is written as the patch has it
 
-    def apply(self, placed: Placed) -> None:
-        hunk, position = placed.hunk, placed.position
-        self.out += self.lines[self.cursor : position]
-        if placed.note:
-            self.notes.append(f"{self.path!r}, hunk of line {hunk.number}: {placed.note}")
-        ending = self._ending(position, placed.end)
-        for line in hunk.lines:
-            if line.kind == "+":
-                self.out.append(line.text + ending)
-            else:
-                self.out += self.lines[position : position + 1] if line.kind == " " else []
-                position += 1
-        self.cursor = placed.end
-        if hunk.old_ends or hunk.new_ends:
-            if self.cursor != len(self.lines):
-                reason = "the patch says that the file ends here without a line feed, but more lines follow"
-                conflict(self.path, hunk, f"{reason} line {self.cursor}")
-            if hunk.old_ends and self.had_end:
-                conflict(self.path, hunk, "the patch says that the file has no line feed at its end, but it has")
-            self.has_end = not hunk.new_ends
-            self.is_verbatim = self.is_explicit
-
-    def finish(self) -> bytes:
-        self.out += self.lines[self.cursor :]
-        for number, line in enumerate(self.out):
-            if not line.endswith(b"\n") and (self.has_end or number + 1 < len(self.out)):
-                self.out[number] = line + self._ending(0, len(self.lines))
-        if self.out and not self.has_end and self.out[-1].endswith(b"\n"):
-            self.out[-1] = self.out[-1].removesuffix(b"\n" if self.is_verbatim else b"\r\n").removesuffix(b"\n")
-        return b"".join(self.out)
+    def patched(self, hunks: Sequence[Placed]) -> bytes:
+        """Return the content with the hunks applied."""
+        out: list[bytes] = []
+        at = 0
+        for hunk, position, _ in hunks:
+            out += self.lines[at:position]
+            at = position
+            ending = self._ending(position, position + len(hunk.old))
+            for line in hunk.lines:
+                if line.kind == "+":
+                    out.append(line.text + ending)
+                else:
+                    out += self.lines[at : at + 1] if line.kind == " " else []
+                    at += 1
+        out += self.lines[at:]
+        ending = self._ending(0, len(self.lines))
+        out = [line if line.endswith(b"\n") else line + ending for line in out[:-1]] + out[-1:]
+        if out and out[-1].endswith(b"\n"):
+            out[-1] = out[-1].removesuffix(b"\n" if self.is_explicit else b"\r\n").removesuffix(b"\n")
+        return b"".join(out)
 
     def _ending(self, start: int, end: int) -> bytes:
         """Return the most common line ending at a place, or else next to it, or in the file."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_filesystem._writing._near_miss import shown
+from tools_filesystem._writing._near_miss import quoted
 from tools_filesystem._writing._patch._sections import BLANK, Hunk, Section, hunk_of, refuse
 from tools_filesystem._writing._patch._unified import parse_unified
 
@@ -24,6 +24,7 @@ _ACTIONS: dict[str, Literal["add", "update", "delete"]] = {
     "update file": "update",
     "delete file": "delete",
 }
+_HERE_DOCUMENT = re.compile(r"(?:apply_?patch\s+)?<<-?\s*['\"]?(\w+)['\"]?")
 _NUMBERS = re.compile(r"-(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@")
 _MARKERS = (
     "'*** Add File: PATH', '*** Update File: PATH', '*** Move to: PATH' (below an update), '*** Delete File: PATH' "
@@ -42,7 +43,7 @@ def parse(patch: str) -> list[Section]:
         lines.pop()
     if all(line.endswith("\r") for line in lines[:-1]):  # the patch itself has CRLF line endings
         lines = [line.removesuffix("\r") for line in lines]
-    lines = _without_fence(lines)
+    lines = _unwrapped(lines)
     first = next((number for number, line in enumerate(lines) if line.strip()), None)
     if first is None:
         raise ToolError(f"the patch is empty: {_FORMATS}", "validation_error")
@@ -51,48 +52,64 @@ def parse(patch: str) -> list[Section]:
     elif any(line.startswith(("diff --git ", "--- ")) for line in lines):
         sections = parse_unified(lines)
     else:
-        message = f"line {first + 1} is not the start of a patch: {_FORMATS}, without a command around it"
+        message = f"patch line {first + 1} is not the start of a patch: {_FORMATS}"
         raise ToolError(message, "validation_error")
     if not sections:
         raise ToolError(f"the patch has no section: {_FORMATS}", "validation_error")
     return sections
 
 
-def _without_fence(lines: list[str]) -> list[str]:
-    """Remove a Markdown fence around the patch; line numbers in messages stay correct."""
-    marked = [number for number, line in enumerate(lines) if line.strip()]
-    if len(marked) < 2 or not lines[marked[0]].startswith("```") or lines[marked[-1]].strip() != "```":
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Remove a Markdown fence or a here-document around the patch; line numbers in messages stay correct."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    if len(filled) < 2:
         return lines
-    return ["", *lines[marked[0] + 1 : marked[-1]]]
+    first, last = lines[filled[0]].strip(), lines[filled[-1]].strip()
+    document = _HERE_DOCUMENT.fullmatch(first)
+    if (first.startswith("```") and last == "```") or (document is not None and last == document[1]):
+        return [""] * (filled[0] + 1) + lines[filled[0] + 1 : filled[-1]]
+    return lines
 
 
 def _envelope(lines: list[str], position: int) -> list[Section]:
     """Return the sections of the lines from `position`, which is after the first marker."""
-    end = next((at for at in range(position, len(lines)) if _marker(lines[at])[0] == "end patch"), None)
+    filled = [at for at in range(position, len(lines)) if lines[at] not in BLANK]
+    # Only where no content can be, a marker may have blanks before it; later ones may then have the same.
+    padding = lines[filled[0]].partition("*")[0] if filled else ""
+    padding = "" if padding.strip() else padding
+    numbered = [(at + 1, lines[at].removeprefix(padding) if _is_padded(lines[at], padding) else lines[at])
+                for at in range(position, len(lines))]  # fmt: skip
+    end = next((at for at, (_, line) in enumerate(numbered) if _marker(line)[0] == "end patch"), None)
+    if end is None and filled and _marker(lines[filled[-1]].strip())[0] == "end patch":
+        end = filled[-1] - position
     if end is None:
-        refuse(len(lines), "the patch breaks off: its last line is '*** End Patch'")
-    heads = [at for at in range(position, end) if _marker(lines[at])[0] in _ACTIONS]
-    for at in range(position, min([*heads, end])):
-        if lines[at] not in BLANK:
-            refuse(at + 1, f"{shown(lines[at])} is not a marker: {_MARKERS}")
-    for at in range(end + 1, len(lines)):
-        if lines[at] not in BLANK:
-            refuse(at + 1, "text behind '*** End Patch'; content of that wording begins with its prefix")
-    numbered = list(enumerate(lines, 1))
+        refuse(len(lines), "the patch is truncated: '*** End Patch' is missing")
+    heads = [at for at in range(end) if _marker(numbered[at][1])[0] in _ACTIONS]
+    for number, line in numbered[: heads[0] if heads else end]:
+        if line not in BLANK:
+            refuse(number, f"{quoted(line)} is not a marker: {_MARKERS}")
+    for number, line in numbered[end + 1 :]:
+        if line not in BLANK:
+            refuse(number, "text after '*** End Patch'; content with these words needs its prefix")
     return [_section(*numbered[head], numbered[head + 1 : following]) for head, following in pairwise([*heads, end])]
+
+
+def _is_padded(line: str, padding: str) -> bool:
+    marker = _marker(line.removeprefix(padding))[0]
+    return bool(padding) and line.startswith(padding) and (marker in _ACTIONS or marker in ("end patch", "move to"))
 
 
 def _section(number: int, line: str, body: Numbered) -> Section:
     marker, path = _marker(line)
     if not path:
-        refuse(number, f"'{line.strip()}' lacks the path behind the colon")
+        refuse(number, f"'{line.strip()}' has no path after the colon")
     if marker == "add file":
         return Section(number, "add", path, _added(body))
     destination = None
     if marker == "update file" and body and _marker(body[0][1])[0] == "move to":
         destination = _marker(body[0][1])[1]
         if not destination:
-            refuse(body[0][0], "'*** Move to:' lacks the path behind the colon")
+            refuse(body[0][0], "'*** Move to:' has no path after the colon")
         body = body[1:]
     hunks = _hunks(body)
     if marker == "delete file" and hunks:
@@ -107,21 +124,18 @@ def _added(body: Numbered) -> tuple[Hunk, ...]:
         body = body[:-1]
     for number, line in body:
         if not line.startswith(("+", "\\")):
-            refuse(number, f"in a new file every line begins with '+', an empty one too; this is {shown(line)}")
+            refuse(number, f"in a new file every line begins with '+', an empty one too; this is {quoted(line)}")
     return (hunk_of(body[0][0], body),) if body else ()
 
 
 def _hunks(body: Numbered) -> tuple[Hunk, ...]:
-    found: list[Hunk] = []
+    hunks: list[Hunk] = []
     heads: Numbered = []
     content: Numbered = []
 
     def close(*, at_end: bool = False) -> None:
-        # Bare empty lines around a hunk may as well separate it from the next one.
-        filled = [at for at, (_, line) in enumerate(content) if line not in BLANK]
-        if heads or filled or at_end:
-            inner = content[filled[0] : filled[-1] + 1] if filled else []
-            found.append(_hunk(heads, inner, at_end=at_end))
+        if heads or at_end or any(line not in BLANK for _, line in content):
+            hunks.append(_hunk(heads, content if any(line not in BLANK for _, line in content) else [], at_end=at_end))
         heads.clear()
         content.clear()
 
@@ -135,11 +149,11 @@ def _hunks(body: Numbered) -> tuple[Hunk, ...]:
         else:
             content.append((number, line))
     close()
-    return tuple(found)
+    return tuple(hunks)
 
 
 def _hunk(heads: Numbered, content: Numbered, *, at_end: bool) -> Hunk:
-    """Read a hunk with its `@@` lines, each of which may have a heading or line numbers."""
+    """Parse a hunk with its `@@` lines, each of which may have a heading or line numbers."""
     start, anchors = None, list[bytes]()
     for _, line in heads:
         text = line[2:].rstrip("\r")

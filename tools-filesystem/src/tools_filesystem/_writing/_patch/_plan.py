@@ -1,8 +1,9 @@
-"""The plan of a patch: everything is read and checked before anything changes."""
+"""The plan of a patch: every file is read and every hunk is placed before anything changes."""
 
 from __future__ import annotations
 
 import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
@@ -20,92 +21,122 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._locate import Located
     from tools_filesystem._writing._patch._sections import Section
 
-LARGEST = 10  # megabytes of one file, before or after
-MOST = 100  # megabytes of all files together
-MOST_SECTIONS = 100  # because their folders are held open at the same time
+MAX_FILE = 10  # megabytes of one file, before or after
+MAX_TOTAL = 100  # megabytes of all files together
+MAX_SECTIONS = 100  # their folders are open at the same time
 
 
 class Outcome(NamedTuple):
-    """The changes of a section; the first is that of the resulting file, if there is one."""
+    """What a section changes."""
 
     section: Section
-    changes: tuple[Change, ...]
     applied: Applied
-    before: os.stat_result | None = None
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on the patch and on how the file differs from it."""
+        return [*self.applied.notes, self.section.note] if self.section.note else self.applied.notes
+
+
+@dataclass(slots=True, eq=False)
+class _File:
+    """A file of the patch: its content on the disk, and after the sections that were planned so far."""
+
+    place: Located
+    path: str
+    found: os.stat_result | None
+    before: bytes | None
+    after: bytes | None
+    model: Located | None = None
 
 
 class PatchPlan:
     """The changes of a patch, all in one root. The places stay open until the stack is closed."""
 
     def __init__(self, access: Access, sections: Sequence[Section], stack: ExitStack) -> None:
-        if len(sections) > MOST_SECTIONS:
-            message = f"the patch has {len(sections)} sections; at most {MOST_SECTIONS} are applied at once: split it"
+        if len(sections) > MAX_SECTIONS:
+            message = f"the patch has {len(sections)} sections; at most {MAX_SECTIONS} are applied at once: split it"
             raise ToolError(message, "limit_exceeded")
         self.access = access
         self._stack = stack
         self._root: PinnedRoot | None = None
-        self._taken: dict[str, str] = {}
+        self._files: dict[str, _File] = {}
         self._size = 0
-        self.outcomes = [self._plan(section) for section in sections]
+        self.outcomes = [Outcome(section, self._apply(section)) for section in sections]
 
-    def _plan(self, section: Section) -> Outcome:
+    def changes(self) -> list[Change]:
+        """Return one change for each file whose content changes."""
+        files = [file for file in self._files.values() if file.after != file.before]
+        return [
+            Change(place=file.place, data=file.after, found=file.found, content=file.before, model=file.model)
+            for file in sorted(files, key=lambda file: file.after is None)  # new content before old files are deleted
+        ]
+
+    def _apply(self, section: Section) -> Applied:
+        path = section.path
         if section.action == "add":
-            return self._add(section)
-        moves = section.destination is not None
-        place = self._locate(section.path, follow=section.action != "delete" and not moves)
-        if stat.S_ISLNK(place.state.st_mode):
-            tool = "move_path moves" if moves else "delete_path deletes"
-            raise ToolError(f"{section.path!r} is a link, which no patch changes; {tool} the link itself", "not_a_file")
-        with explained(section.path):
-            data, found = place.read(LARGEST)
-        self._count(data)
-        place.check_permitted("write_file with overwrite=true replaces it")
-        applied = apply_hunks(data, section.hunks, section.path)
-        gone = Change(place=place, data=None, found=found, content=data)
-        if section.action == "delete" and section.exact and applied.data:
-            message = f"{section.path!r}: the patch deletes a file, but does not show all of its lines; read it again"
-            raise ToolError(f"{message}. Nothing was changed.", "conflict")
+            file = self._file(path, new=True)
+            if file.after is not None:
+                raise ToolError(f"{path!r} exists: use '*** Update File:'. Nothing was changed.", "conflict")
+            applied = apply_hunks(b"", section.hunks, path)
+            self._put(file, applied.data)
+            return applied
+        file = self._file(path, follow=section.action == "update" and section.destination is None)
+        data = file.after
+        if data is None:
+            raise ToolError(f"{path!r} is deleted by this patch. Nothing was changed.", "conflict")
+        if file.found is not None:
+            file.place.check_permitted("write_file with overwrite=true replaces it")
+        applied = apply_hunks(data, section.hunks, path)
         if section.action == "delete":
+            if section.shows_all and applied.data:
+                message = f"{path!r}: the patch deletes a file, but does not show all of its lines; read it again"
+                raise ToolError(f"{message}. Nothing was changed.", "conflict")
+            self._put(file, None)
             lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
-            applied = applied._replace(removed=lines)
-            return Outcome(section, (gone,), applied, found)
-        self._count(applied.data)
+            return applied._replace(removed=lines)
         if section.destination is None:
-            change = Change(place=place, data=applied.data, found=found, content=data, executable=section.executable)
-            return Outcome(section, (change,), applied, found)
-        goal = self._locate(section.destination, new=True, follow=False)
-        if goal.found is not None:
-            message = f"{section.destination!r} exists already, so {section.path!r} cannot become it"
-            raise ToolError(f"{message}: choose another name, or delete it in another patch first", "conflict")
-        change = Change(place=goal, data=applied.data, found=None, model=place, executable=section.executable)
-        return Outcome(section, (change, gone), applied, found)
+            self._put(file, applied.data)
+            return applied
+        goal = self._file(section.destination, new=True, follow=False)
+        if goal is file or goal.after is not None:
+            message = f"{section.destination!r} exists, so {path!r} cannot be moved there"
+            raise ToolError(f"{message}; choose another name. Nothing was changed.", "conflict")
+        goal.model = file.model or file.place
+        self._put(goal, applied.data)
+        self._put(file, None)
+        return applied
 
-    def _add(self, section: Section) -> Outcome:
-        place = self._locate(section.path, new=True)
-        place.check_file_name()
-        if place.found is not None:
-            message = f"{section.path!r} exists already: '*** Update File:' changes it"
-            raise ToolError(f"{message}. Nothing was changed.", "conflict")
-        applied = apply_hunks(b"", section.hunks, section.path)
-        self._count(applied.data)
-        change = Change(place=place, data=applied.data, found=None, executable=section.executable)
-        return Outcome(section, (change,), applied)
-
-    def _locate(self, path: str, *, new: bool = False, follow: bool = True) -> Located:
-        place = self._stack.enter_context(locate(self.access, path, write=True, new=new, follow=follow))
+    def _file(self, path: str, *, new: bool = False, follow: bool = True) -> _File:
+        """Return a file of the patch, which is read from the disk the first time."""
+        place = self._stack.enter_context(locate(self.access, path, write=True, new=True, follow=follow))
         self._root = self._root or place.root
         if self._root is not place.root:
-            message = f"{path!r} is in another root than the files before it; a patch is all or nothing in one root"
-            raise ToolError(f"{message}: write one patch for each", "validation_error")
-        real = place.below
-        if real in self._taken:
-            message = f"{path!r} is changed twice by the patch (before as {self._taken[real]!r})"
-            raise ToolError(f"{message}: put all of it into one section. Nothing was changed.", "validation_error")
-        self._taken[real] = path
-        return place
+            message = f"{path!r} is in another root than the files before it; a patch changes one root"
+            raise ToolError(f"{message}: use one patch for each root", "validation_error")
+        if place.below in self._files:
+            return self._files[place.below]
+        found, data = place.found, None
+        if found is None and not new:
+            locate(self.access, path, follow=follow).close()  # raises with similar names
+        if found is None:
+            place.check_file_name()
+        elif stat.S_ISLNK(found.st_mode):
+            message = f"{path!r} is a symlink; patches change regular files: use move_path or delete_path"
+            raise ToolError(message, "not_a_file")
+        else:
+            with explained(path):
+                data, found = place.read(MAX_FILE)
+            self._count(data)
+        file = self._files[place.below] = _File(place, path, found, data, data)
+        return file
+
+    def _put(self, file: _File, data: bytes | None) -> None:
+        file.after = data
+        self._count(data or b"")
 
     def _count(self, data: bytes) -> None:
         self._size += len(data)
-        if len(data) > LARGEST << 20 or self._size > MOST << 20:
-            message = f"the patch makes files of more than {LARGEST} MB, or of {MOST} MB together; split it"
+        if len(data) > MAX_FILE << 20 or self._size > MAX_TOTAL << 20:
+            message = f"the patch changes files of more than {MAX_FILE} MB, or {MAX_TOTAL} MB together; split it"
             raise ToolError(f"{message}. Nothing was changed.", "limit_exceeded")
