@@ -124,3 +124,61 @@ def test_the_kill_tests_cover_every_append(tmp_path):
         with program.make_agent(counting, tmp_path / "runs") as agent:
             program.go_on(agent)
         assert -counting._left == APPENDS
+
+
+PAYMENT = '''
+import os, signal, sys
+from tools_agent import Agent, ScriptedProvider, SQLiteStore
+from tools_core import Context, ToolCall, tool
+
+store, ledger, kill_at = sys.argv[1:]
+
+
+@tool(verify="find_payment")
+def pay(order: str, amount: int, context: Context) -> str:
+    """Pay an order."""
+    if kill_at == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    with open(ledger, "a") as file:
+        file.write(f"{order} {amount} {context.idempotency_key}\\n")
+    if kill_at == "after":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "paid"
+
+
+@tool(read_only=True)
+def find_payment(order: str, context: Context) -> str | None:
+    """Find the payment of an order."""
+    if kill_at == "broken":
+        raise OSError("the ledger is locked")
+    with open(ledger, "a+") as file:
+        file.seek(0)
+        lines = [line for line in file if line.split()[::2] == [order, context.idempotency_key]]
+    return f"payment {lines[0].split()[1]}" if lines else None
+
+
+model = ScriptedProvider(default=lambda request: ["Done"] if len(request.messages) > 1 else [
+    ToolCall("1", "pay", {"order": "A7", "amount": 5})
+])
+with Agent("chat", store=SQLiteStore(store), model=model, tools=[pay, find_payment]) as agent:
+    agent.generate(None if len(agent.session) else "Pay")
+    print(agent.session[2].error_type or agent.session[2].content)
+'''
+
+
+@pytest.mark.parametrize(
+    ("killed_at", "repaired", "outcome", "payments"),
+    [
+        ("before", "", "paid", 1),
+        ("after", "", "payment 5", 1),
+        ("after", "broken", "outcome_unknown", 1),
+        ("before", "broken", "outcome_unknown", 0),
+    ],
+)
+def test_a_verify_tool_settles_a_call_that_a_kill_interrupted(tmp_path, killed_at, repaired, outcome, payments):
+    command = [sys.executable, "-c", PAYMENT, tmp_path / "a.db", tmp_path / "ledger"]
+    assert subprocess.run([*command, killed_at], check=False).returncode == -signal.SIGKILL
+    resumed = subprocess.run([*command, repaired], check=True, capture_output=True, text=True)
+    assert resumed.stdout.strip() == outcome
+    (tmp_path / "ledger").touch()
+    assert len((tmp_path / "ledger").read_text().splitlines()) == payments

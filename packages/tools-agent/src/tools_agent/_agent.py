@@ -66,6 +66,8 @@ class Agent(Generic[OutputT]):
         policy: The policy that decides which calls run, such as `tools_runtime.Policy`.
         approve: Answers requests for approval: a function of an `ApprovalRequest`, or `"all"`. By default calls that
             need approval interrupt the run.
+        on_ask: Answers questions of tools (`context.ask`): a function or coroutine function of a `Question` that
+            returns the answer, or None. By default questions interrupt the run.
         error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool.
         guardrails: Guardrails that may change or block input and replies; see `Guardrail`.
         output: A pydantic model or another type for replies; `response.output` is the parsed value.
@@ -85,7 +87,8 @@ class Agent(Generic[OutputT]):
         workspace: The folder that confines file tools.
         heal: Give calls without a result a placeholder when a run is interrupted, so that the next run skips them.
         on_unknown: How to treat a call that was running when its process was killed, unless its tool is read-only or
-            idempotent: `"close"` returns an error of type `outcome_unknown`, `"ask"` requires approval to repeat it.
+            idempotent, or has a `verify` tool that finds out: `"close"` returns an error of type `outcome_unknown`,
+            `"ask"` requires approval to repeat it.
         max_depth: The maximum nesting of sub-agents.
     """
 
@@ -97,6 +100,7 @@ class Agent(Generic[OutputT]):
     hooks: Sequence[Any] = ()
     policy: Any = None
     approve: Any = None
+    on_ask: Callable[..., Any] | None = None
     guardrails: Sequence[Any] = ()
     output: type[OutputT] | Any = None
     output_retries: int = 1
@@ -388,7 +392,7 @@ class Agent(Generic[OutputT]):
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
         values = {**self.context, **context} if context else self.context
         tools, executor = self._tools, self._executor
-        policy = caller.policy if self.policy is None and caller is not None else self.policy
+        policy = caller.inherited("policy") if self.policy is None and caller is not None else self.policy
         if (context and is_function(self.tools)) or policy is not self.policy:
             tools = self._find_tools(values)
             executor = self._make_executor(tools, policy)

@@ -26,6 +26,7 @@ class Options(TypedDict, total=False):
     hooks: Sequence[Any]
     policy: Any
     approve: Any
+    on_ask: Callable[..., Any] | None
     guardrails: Sequence[Any]
     output_retries: int
     max_steps: int | None

@@ -60,6 +60,7 @@ class Context:
         self.enforced = enforced
         self.caller: object = None  # the run of an agent that makes the call
         self.tool = ""  # the name of the tool that is called
+        self._questions = 0  # that the call has asked
         self._left_when_asking: float | None = None  # the time that remains, while the user is asked
         self._outer: Context | None = None
         self._cancelled = False
@@ -137,7 +138,8 @@ class Context:
         If there is no answer yet, the call ends as `answer_required`. With the answer it runs again from its start, so
         ask before you change anything.
         """
-        asked = Question(question, tuple(choices), self.tool, self)
+        asked = Question(question, tuple(choices), self.tool, self, self._questions)
+        self._questions += 1
         left = self.remaining
         self._left_when_asking = None if left is None else max(left, _MIN_LEFT)
         try:
@@ -168,7 +170,7 @@ class Context:
         `timeout` and `timeout_set_by` of a context describe the limit that its deadline comes from, for messages.
         """
         inner = object.__new__(Context)
-        vars(inner).update(vars(self), _outer=self, _cancelled=False, call_id=call_id or self.call_id)
+        vars(inner).update(vars(self), _outer=self, _cancelled=False, _questions=0, call_id=call_id or self.call_id)
         if timeout is not None:
             deadline = _after(timeout)
             if inner.deadline is None or deadline < inner.deadline:
@@ -183,13 +185,15 @@ class Context:
 class Question:
     """A question of a running tool to the user: passed to `on_ask`, and part of the result of a call that waits.
 
-    `choices` are the possible answers; without choices any text is an answer. `tool` is the name of the tool.
+    `choices` are the possible answers; without choices any text is an answer. `tool` is the name of the tool, and
+    `number` counts the earlier questions of the call.
     """
 
     text: str
     choices: Sequence[str]
     tool: str
     context: Context
+    number: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the question as plain JSON, to be answered later or by another process."""
@@ -199,6 +203,7 @@ class Question:
             "tool": self.tool,
             "question": self.text,
             "choices": list(self.choices),
+            "number": self.number,
         }
 
 

@@ -13,7 +13,16 @@ from uuid import uuid4
 
 from tools_agent._commands.sessions import add_store, approval_lines, opened, short, unknown_session
 from tools_core import ToolCall
-from tools_core.command import CommandError, did_you_mean, is_terminal, load_tools, note, stdout_to_stderr, write_json
+from tools_core.command import (
+    CommandError,
+    answer_on_terminal,
+    did_you_mean,
+    is_terminal,
+    load_tools,
+    note,
+    stdout_to_stderr,
+    write_json,
+)
 from tools_core.text import visible
 
 if TYPE_CHECKING:
@@ -81,8 +90,8 @@ def run(options: Namespace) -> int:
         session, provider, workspace = _session(options, store, prompt)
         agent = Agent(
             session, model=provider, tools=tools, max_steps=options.max_steps, policy=policy,
-            approve="all" if options.yes else ask_on_terminal, tool_timeout=120.0,
-            workspace=workspace, output_budget=options.output_budget or None,
+            approve="all" if options.yes else ask_on_terminal, on_ask=answer_on_terminal,
+            tool_timeout=120.0, workspace=workspace, output_budget=options.output_budget or None,
             loop_detection=not options.no_loop_detection,
         )  # fmt: skip
         resume = f"continue with: {_command(session, options)}"

@@ -79,7 +79,8 @@ def _show(options: Namespace, store: Store) -> None:
         write_table([("RECORD", "TIME", "KIND", "DATA"), *rows])
     elif options.json:
         messages = [message.to_dict() for message in session]
-        write_json({"id": session.id, "messages": messages, "pending": session.pending_approvals})
+        pending = session.pending_approvals + session.pending_questions
+        write_json({"id": session.id, "messages": messages, "pending": pending})
     else:
         write("\n".join(_lines(session)))
 
@@ -92,7 +93,7 @@ def _lines(session: Session) -> Iterator[str]:
             arguments = call.raw_arguments or {}
             text = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)
             yield one_line(f"  calls {call.name} {text}")
-    for request in session.pending_approvals:
+    for request in session.pending_approvals + session.pending_questions:
         yield from approval_lines(request)
 
 
@@ -151,6 +152,9 @@ def unknown_session(name: str, store: Store) -> CommandError:
 
 def approval_lines(request: Mapping[str, Any]) -> list[str]:
     """Return a request for approval, uncut, with one argument per line."""
+    if "question" in request:
+        choices = f" ({', '.join(request['choices'])})" if request["choices"] else ""
+        return [one_line(f"waits for an answer: {request['tool']} asks: {request['question']}{choices}")]
     tool = request["tool"] + (f" of {request['agent']}" if "agent" in request else "")
     details = {"files": request.get("effects", {}).get("paths"), "workspace": request.get("workspace")}
     return [

@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._resume import resumed
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._response import Interrupted
-from tools_core import Approval, ApprovalRequest, Context, InvalidArguments, Result, Tool, ToolCall
+from tools_core import Approval, ApprovalRequest, Context, Question, Result, Tool, ToolCall
 from tools_runtime import Event, hookimpl
 
 if TYPE_CHECKING:
     from tools_agent._loop._run import Run
 
 _log = logging.getLogger("tools_agent")
+_WAITING = ("approval_required", "answer_required")
 _MAX_REPEATS = 5  # of a failing call; the LoopDetector warns earlier
-_UNKNOWN = (
-    "The program ended while this call ran: its outcome is unknown, and the call was not repeated. "
-    "Check its effects before you repeat it."
-)
 
 
 class Calls:
@@ -56,11 +54,14 @@ class Calls:
         run = self._run
         context = Context(workspace=run.workspace, state=run.context, run_id=self._session.key)
         context.caller = run
-        calls = yield from self._without_unknown(calls, context)
-        if not calls:
-            return
+        context.on_ask = self.answer
         self._context = context
         self._started, self._received = set(), set()
+        pairs = yield from resumed(run, calls, context)
+        for call, result in pairs:
+            if result is not None:
+                yield from self._receive(call, result, notify=True)
+        calls = [call for call, result in pairs if result is None]
         source = self._source = run.source(
             lambda: run.executor.iterate(calls, context, as_completed=True),
             lambda: run.executor.aiterate(calls, context, as_completed=True),
@@ -87,8 +88,9 @@ class Calls:
         if self._failure is not None:
             raise self._failure
         self._received.add(id)
-        if result.error_type == "approval_required" and "pending" in result.metadata:
-            yield self._run.write(session.log.ask_approval, id, result.metadata["pending"])
+        if result.error_type in _WAITING and "pending" in result.metadata:
+            record = session.log.ask_approval if result.error_type == "approval_required" else session.log.ask_question
+            yield self._run.write(record, id, result.metadata["pending"])
             return
         is_cancelled = self._context is not None and self._context.cancelled
         if is_cancelled and result.error_type == "cancelled" and id not in self._started:
@@ -118,43 +120,13 @@ class Calls:
         except Exception as error:  # noqa: BLE001  (the store may have failed)
             _log.warning("cancelled calls of session %s could not be recorded: %s", session.id, error)
 
-    # ------------------------------------------------------------------------------------------------ resuming
-
-    def _without_unknown(self, calls: Sequence[ToolCall], context: Context) -> Steps:
-        """Return the calls that may run.
-
-        A call that an earlier run started may have had its effect: it runs again only if that does no harm.
-        """
-        session = self._session
-        allowed: list[ToolCall] = []
-        for call in calls:
-            state = session.log.state(call.id)
-            if state.attempts <= state.attempts_settled or self._is_repeatable(call, context):
-                allowed.append(call)
-            elif self._run.agent.on_unknown != "ask":
-                yield from self._receive(call, Result.error(_UNKNOWN, type="outcome_unknown"), notify=True)
-            elif state.pending is None or not state.pending.get("was_started"):
-                yield self._run.write(session.log.ask_approval, call.id, _question(call))
-        return allowed
-
-    def _is_repeatable(self, call: ToolCall, context: Context) -> bool:
-        """Return whether running a call twice has the same effect as running it once."""
-        tool = self._run.tools.get(call.name)
-        if tool is None:  # it is no longer installed
-            return False
-        try:
-            hints: Mapping[str, bool] = tool.effects(call.arguments, context).annotations
-        except Exception:  # noqa: BLE001  (the tool's own code)
-            return False
-        return hints.get("read_only", False) or hints.get("idempotent", False)
-
     # ------------------------------------------------------------------------------------------------ hooks
 
     def record_start(self, call: ToolCall, context: Context) -> None:
         """Record that a call starts. If that fails, the call does not run."""
         session, id = self._session, call.id or ""
         with self._lock:
-            if self._context is None or context.cancelled:
+            if self._context is None or context.cancelled or not id:  # a call without an id verifies another one
                 return
             try:
                 session.log.start_call(call)
@@ -171,10 +143,22 @@ class Calls:
         question, answer = state.pending, state.approved
         if question is not None and answer is not None and _is_same(question, request.to_dict()):
             return Approval("once", answer["by"], request.key, answer.get("arguments"))
-        approve = self._run.approve
+        approve = self._run.inherited("approve")
         if approve is None or approve == "all":
             return None if approve is None else True
         return approve(request)
+
+    def answer(self, question: Question) -> str | None:
+        """Answer a question of a tool with the answer in the session, else with the agent's `on_ask`."""
+        log = self._session.log
+        reply = log.state(question.context.call_id).replies.get(question.number)
+        if reply is not None and reply["question"] == question.text:
+            return str(reply["answer"])
+        on_ask = self._run.inherited("on_ask")
+        answer: str | None = None if on_ask is None else self._run.wait_for(on_ask(question), question.context)
+        if answer is not None:
+            log.answer(question.to_dict(), answer, "on_ask")
+        return answer
 
 
 class Recorder:
@@ -206,19 +190,6 @@ def _check_repeats(result: Result) -> None:
     """Interrupt the run if a failing call is repeated in spite of the LoopDetector's warnings."""
     if not result.ok and result.metadata.get("loop", {}).get("repeats", 0) >= _MAX_REPEATS:
         raise Interrupted("a failing call was repeated")
-
-
-def _question(call: ToolCall) -> dict[str, Any]:
-    """Return the request for approval of a call that an earlier run started."""
-    try:
-        arguments = call.arguments
-    except InvalidArguments:
-        arguments = {}
-    reasons = ["the program ended while it ran: running it again may repeat its effects"]
-    return {
-        "key": "", "call_id": call.id, "tool": call.name, "arguments": arguments, "reasons": reasons,
-        "was_started": True,
-    }  # fmt: skip
 
 
 def _is_same(question: Mapping[str, Any], request: Mapping[str, Any]) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
@@ -20,12 +22,13 @@ from tools_agent._messages import Assistant, Message, System, Usage, User
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import ProviderError, Request, cost_of
 from tools_agent._response import Interrupted, Response
+from tools_core.threads import run_coroutine
 
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
     from tools_agent._guardrails import Guardrail
     from tools_agent._session._session import Session
-    from tools_core import Tool
+    from tools_core import Context, Tool
     from tools_runtime import Executor
 
 calling_back: ContextVar[object] = ContextVar("calling_back", default=None)  # the run whose callback is running
@@ -58,6 +61,7 @@ class Run:
         self.workspace = workspace
         self.caller = caller
         self.is_async = is_async
+        self._event_loop: asyncio.AbstractEventLoop | None = None  # of an asynchronous run
         self.depth: int = 0 if caller is None else caller.depth + 1
         self.blocks = session.store is not None
         self.id = uuid4().hex
@@ -79,17 +83,25 @@ class Run:
         self._modifications: list[Modification] = []
         self._healed: list[str] = []
 
-    @property
-    def approve(self) -> Any:
-        """The function that approves calls: the agent's, else its caller's."""
-        approve = self.agent.approve
-        return self.caller.approve if approve is None and self.caller is not None else approve
+    def inherited(self, option: str) -> Any:
+        """Return an option of the agent, else of its caller: `approve`, `policy` or `on_ask`."""
+        value = getattr(self.agent, option)
+        return self.caller.inherited(option) if value is None and self.caller is not None else value
 
-    @property
-    def policy(self) -> Any:
-        """The policy: the agent's, else its caller's."""
-        policy = self.agent.policy
-        return self.caller.policy if policy is None and self.caller is not None else policy
+    def wait_for(self, value: Any, context: Context) -> Any:
+        """Return a value, or the result of an awaitable in the event loop of the run; called in another thread."""
+        if not isawaitable(value):
+            return value
+        if self._event_loop is None:
+            return run_coroutine(_completed(value))
+        future = asyncio.run_coroutine_threadsafe(_completed(value), self._event_loop)
+        unregister = context.on_cancel(future.cancel)
+        try:
+            return future.result()
+        except CancelledError:
+            return None
+        finally:
+            unregister()
 
     def interrupt(self, reason: Any) -> None:
         """Stop the run as soon as possible; from any thread."""
@@ -136,6 +148,8 @@ class Run:
     def steps(self) -> Steps:
         """Run until there is a response."""
         runs = self.agent.runs
+        if self.is_async:
+            self._event_loop = asyncio.get_running_loop()
         yield self.write(self.session.log.begin, self.id)
         runs[self.session] = self
         try:
@@ -189,7 +203,7 @@ class Run:
                     return
                 self.check()
                 if session.pending_tool_calls:
-                    raise Interrupted("approval_required")
+                    raise Interrupted("approval_required" if session.pending_approvals else "answer_required")
             while steering:
                 yield self.write(session.log.add, steering[0])
                 steering.pop(0)
@@ -358,7 +372,7 @@ class Run:
     def _finish(self) -> Steps:
         session, ended = self.session, self._ended
         if ended["outcome"] == "interrupted" and self.agent.heal:
-            waiting = {each["call_id"].partition("/")[0] for each in session.pending_approvals}
+            waiting = {request["call_id"].partition("/")[0] for request in _requests(session)}
             orphans = [id for id in session.orphaned_tool_call_ids if id not in waiting]
             self._healed += yield self.write(session.log.close_calls, orphans)
         yield self._finish_run(ended["outcome"], ended.get("interrupt_reason"))
@@ -367,7 +381,7 @@ class Run:
             ended["content"] = self._partial or (last.content if last is not None else "")
         self.response = Response(
             **ended, messages=tuple(session.messages), modifications=tuple(self._modifications),
-            healed_tool_call_ids=tuple(self._healed), pending=tuple(session.pending_approvals), usage=self.usage,
+            healed_tool_call_ids=tuple(self._healed), pending=tuple(_requests(session)), usage=self.usage,
             steps=self._steps,
         )  # fmt: skip
 
@@ -386,6 +400,14 @@ class Run:
         if reason is not None:
             data["reason"] = str(reason)
         return self.write(partial(self.session.log.finish_run, outcome, **data))
+
+
+def _requests(session: Session) -> list[dict[str, Any]]:
+    return session.pending_approvals + session.pending_questions
+
+
+async def _completed(value: Awaitable[Any]) -> Any:
+    return await value
 
 
 def _with_run(run: Run, function: Callable[..., Any], *arguments: Any) -> Any:

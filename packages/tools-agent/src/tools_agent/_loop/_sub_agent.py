@@ -99,9 +99,11 @@ class AgentTool(Tool):
             names = ", ".join(request["tool"] for request in response.pending)
             pending = {
                 "key": "", "tool": self.name, "arguments": {"prompt": prompt},
-                "reasons": [f"its agent needs approval for {names}"], "pending": list(response.pending),
+                "reasons": [f"its agent waits for {names}"], "pending": list(response.pending),
             }  # fmt: skip
-            return Result.error(f"{self.name} needs approval", type="approval_required", metadata={"pending": pending})
+            return Result.error(
+                f"{self.name} waits for the user", type="approval_required", metadata={"pending": pending}
+            )
         if response.interrupted:
             kind = "cancelled" if response.interrupt_reason == "cancelled" else "limit_exceeded"
             text = f"; its last reply: {response.content}" if response.content else ""
@@ -126,6 +128,9 @@ def _session_of(agent: Any, caller: Run | None, context: Context) -> Session:
     session: Session = parent.children.get(id) or agent.open_session(id, parent.store)
     parent.children[id] = session
     answers = parent.log.state(call_id).answers
+    for question in session.pending_questions:
+        if (answer := answers.get(question["call_id"])) is not None:
+            session.answer(question["call_id"], answer["answer"], by=answer["by"])
     for request in session.pending_approvals:
         answer = answers.get(request["call_id"])
         if answer is not None and answer["approved"]:

@@ -155,6 +155,18 @@ class SessionLog:
         if state.pending != request or state.attempts > state.attempts_settled:
             self.write([("approval_asked", {"call_id": call_id, "pending": request})])
 
+    def ask_question(self, call_id: str, question: Mapping[str, Any]) -> None:
+        """Record that a call waits for the answer to a question, unless it does already. `question` is JSON."""
+        question = {**question, "call_id": call_id}
+        state = self.state(call_id)
+        if state.question != question or state.attempts > state.attempts_settled:
+            self.write([("question_asked", question)])
+
+    def answer(self, question: Mapping[str, Any], answer: str, by: str) -> None:
+        """Record the answer to a question."""
+        data = {name: question[name] for name in ("call_id", "number", "question")}
+        self.write([("question_answered", {**data, "answer": answer, "by": by})])
+
     def result_of(self, call_id: str, result: Result) -> Change:
         """Return the change that gives a call its result."""
         entry = self.transcript.askers.get(call_id)

@@ -124,20 +124,27 @@ class Session:
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
         """The unanswered requests for approval, as JSON values."""
-        requests: list[dict[str, Any]] = []
+        return [request for request in self._requests() if "question" not in request]
+
+    @property
+    def pending_questions(self) -> list[dict[str, Any]]:
+        """The unanswered questions of tools, as JSON values."""
+        return [request for request in self._requests() if "question" in request]
+
+    def _requests(self) -> Iterator[dict[str, Any]]:
         for call in self.pending_tool_calls:
             state = self.log.state(call.id)
+            if state.question is not None:
+                yield dict(state.question)
             if state.pending is None or state.approved is not None:
                 continue
             inner = state.pending.get("pending")  # of a sub-agent
             if inner is None:
-                requests.append(dict(state.pending))
+                yield dict(state.pending)
                 continue
-            waiting = [request for request in inner if request["call_id"] not in state.answers]
-            requests += [
-                {**request, "call_id": f"{call.id}/{request['call_id']}", "agent": call.name} for request in waiting
-            ]
-        return requests
+            for request in inner:
+                if request["call_id"] not in state.answers:
+                    yield {**request, "call_id": f"{call.id}/{request['call_id']}", "agent": call.name}
 
     @property
     def history(self) -> list[Record]:
@@ -241,11 +248,18 @@ class Session:
         denied = Result.error(message, type="denied")
         self.log.write([("approval_given", answer), self.log.result_of(call_id, denied)])
 
+    def answer(self, call_id: str, answer: str, *, by: str | None = None) -> None:
+        """Answer the question of a pending call, which the next run runs again.
+
+        Raises KeyError if no such call waits for an answer, and ValueError for an answer that is not a choice.
+        """
+        question = _request_of(call_id, self.pending_questions, "an answer")
+        if question["choices"] and answer not in question["choices"]:
+            raise ValueError(f"the answer {answer!r} is not one of {', '.join(question['choices'])}")
+        self.log.answer(question, answer, by or getuser())
+
     def _check_asked(self, call_id: str) -> Mapping[str, Any]:
-        waiting = {request["call_id"]: request for request in self.pending_approvals}
-        if call_id not in waiting:
-            raise KeyError(f"no call {call_id!r} waits for approval; waiting: {', '.join(waiting) or 'none'}")
-        return waiting[call_id]
+        return _request_of(call_id, self.pending_approvals, "approval")
 
     # ------------------------------------------------------------------------------------------------ the log
 
@@ -292,6 +306,13 @@ class Session:
             asker = self.log.transcript.askers.get(id)
             if not id or ids.count(id) > 1 or (asker is not None and asker.id != reply.id):
                 raise ValueError(f"each tool call of a session needs a distinct id, got {id!r}")
+
+
+def _request_of(call_id: str, requests: Iterable[Mapping[str, Any]], purpose: str) -> Mapping[str, Any]:
+    waiting = {request["call_id"]: request for request in requests}
+    if call_id not in waiting:
+        raise KeyError(f"no call {call_id!r} waits for {purpose}; waiting: {', '.join(waiting) or 'none'}")
+    return waiting[call_id]
 
 
 def _edited(old: Result, attributes: dict[str, Any]) -> Result:

@@ -68,7 +68,7 @@ class Entry:
 class CallState:
     """The state of a tool call without a result."""
 
-    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "pending")
+    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "pending", "question", "replies")
 
     def __init__(self) -> None:
         self.attempts = 0  # how many times it was started
@@ -76,6 +76,8 @@ class CallState:
         self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
         self.approved: Mapping[str, Any] | None = None  # the answer to it
         self.answers: dict[str, Mapping[str, Any]] = {}  # the answers to the requests of a sub-agent, by call id
+        self.question: Mapping[str, Any] | None = None  # the question that it waits for, as JSON
+        self.replies: dict[int, Mapping[str, Any]] = {}  # the answers to its questions, by number
 
 
 class Transcript:
@@ -212,14 +214,27 @@ class Transcript:
     def _apply_approval_given(self, data: Mapping[str, Any]) -> None:
         if data.get("scope") == "run":
             self.approved_keys[data["key"]] = data["by"]
-        outer, slash, inner = data["call_id"].partition("/")
-        if slash and data["call_id"] not in self.calls:
-            state = self.calls.setdefault(outer, CallState())
-            state.answers[inner], state.attempts_settled = data, state.attempts
-            return
-        if data["approved"]:
+        if not self._answer_sub_agent(data) and data["approved"]:
             state = self.calls.setdefault(data["call_id"], CallState())
             state.approved, state.attempts_settled = data, state.attempts
+
+    def _answer_sub_agent(self, data: Mapping[str, Any]) -> bool:
+        """Keep an answer to a request of a sub-agent, and return whether it is one."""
+        outer, slash, inner = data["call_id"].partition("/")
+        if not slash or data["call_id"] in self.calls:
+            return False
+        state = self.calls.setdefault(outer, CallState())
+        state.answers[inner], state.attempts_settled = data, state.attempts
+        return True
+
+    def _apply_question_asked(self, data: Mapping[str, Any]) -> None:
+        state = self.calls.setdefault(data["call_id"], CallState())
+        state.question, state.attempts_settled = data, state.attempts
+
+    def _apply_question_answered(self, data: Mapping[str, Any]) -> None:
+        if not self._answer_sub_agent(data):
+            state = self.calls.setdefault(data["call_id"], CallState())
+            state.question, state.replies[data["number"]] = None, data
 
     def _apply_summary(self, data: Mapping[str, Any]) -> None:
         self.summary = data
