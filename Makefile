@@ -59,8 +59,9 @@ test: $(VENV)/.test ## run the fast tests, in under three minutes
 test-slow: $(VENV)/.slow test-user ## run the slow tests: installation, clusters, crashes, sandboxes, large files
 	$(PYTEST) -m slow
 
-test-user: $(VENV)/.test ## as root: run the fast tests of tools-shell and tools-filesystem as an ordinary user
+test-user: $(VENV)/.test ## as root: run the fast tests of tools-shell and tools-filesystem, and all days, as an ordinary user
 	bash tests/as_user.sh $(BIN)/python $(WORKERS) tests/tools_shell tests/tools_filesystem $(PYTEST_ARGS)
+	bash tests/as_user.sh $(BIN)/python $(WORKERS) -m "slow or not slow" tests/days $(PYTEST_ARGS)
 
 check: environment ## lint, types, architecture
 	$(BIN)/ruff check

@@ -1,0 +1,130 @@
+"""Days with builds, servers and other programs that run longer than one call."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+MAKEFILE = """\
+all: report.txt
+
+report.txt: $(sort $(wildcard data/*.txt))
+\tcat $^ | sort | uniq -c > $@
+\t@echo made $@
+
+check: report.txt
+\tgrep -q '2 b' report.txt
+
+clean:
+\trm -f report.txt
+
+.PHONY: all check clean
+"""
+SERVER = """\
+import http.server, json, pathlib
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = json.dumps({"path": self.path, "title": pathlib.Path("title.txt").read_text().strip()}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *words):
+        print(self.path, flush=True)
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(f"listening on http://127.0.0.1:{server.server_port}/ now", flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.mark.slow
+def test_a_server_and_its_client_run_inside_one_script(day):
+    """Start a server in the background of a script, run requests against it, and let the script end it."""
+    day.write({"public/index.html": "<h1>Shop</h1>\n"})
+    script = """
+    python3 -u -m http.server --bind 127.0.0.1 --directory public 0 > server.log 2>&1 &
+    until port=$(grep -o -m1 'port [0-9]*' server.log); do sleep 0.05; done
+    python3 - ${port#port } <<'END'
+import sys, urllib.request
+print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/").read().decode())
+END
+    kill %1; rm server.log
+    """
+    assert "<h1>Shop</h1>" in day.bash(script)
+    assert day.call("job_output").output == []
+
+
+@pytest.mark.slow
+def test_a_long_build_is_cut_continued_and_stopped(day):
+    """A build exceeds the limit of its call; it continues as a job from where it was, is watched and stopped."""
+    build = "for n in $(seq 1000); do [ -e out/$n ] || { sleep 0.1; echo step $n | tee out/$n; }; done"
+    day.write({"build.sh": f"mkdir -p out\n{build}\n"})
+    cut = day.attempt("bash", command="bash build.sh", timeout=1)
+    assert cut.error_type == "timeout_error" and "step 1\n" in cut.metadata["output"] and "job_start" in cut.error
+    done = len(os.listdir(day.workspace / "out"))
+    assert 0 < done < 30
+    job = day.start("bash build.sh", f"step {done + 2}\n")
+    output = day.call("job_output", id=job).output
+    assert output["status"] == "running" and "step 1\n" not in output["output"]
+    more = day.call("job_output", id=job, cursor=output["next_cursor"], wait=30).output["output"]
+    assert more.startswith("step ") and more not in output["output"]
+    stopped = day.call("job_stop", id=job)
+    assert stopped.output["status"] != "running"
+    count = len(os.listdir(day.workspace / "out"))
+    assert day.bash("ls out | wc -l") == f"{count}\n"
+
+
+def test_an_interactive_installer_is_answered(day, level):
+    """Answer the questions of a program that reads from a terminal: text, a hidden password, and Ctrl-C."""
+    installer = (
+        "import getpass, sys, time\nname = input('Name? ')\npassword = getpass.getpass('Password? ')\n"
+        "open('settings.ini', 'w').write(f'name={name}\\nlength={len(password)}\\n')\n"
+        "try:\n    print('installing')\n    while sys.stdin.isatty():\n        time.sleep(0.1)\n"
+        "except KeyboardInterrupt:\n    sys.exit('stopped by the user')\n"
+    )
+    day.write({"setup.py": installer})
+    job = day.start("python3 setup.py", "Name? ", tty=True)
+    day.call("job_input", id=job, text="Ada", keys=["enter"])
+    day.call("job_output", id=job, wait_for="Password? ", wait=30)
+    day.call("job_input", id=job, text="swordfish\n")
+    assert "swordfish" not in day.call("job_output", id=job, wait_for="installing", wait=30).content
+    day.call("job_input", id=job, keys=["ctrl-c"])
+    end = day.call("job_output", id=job, until_end=True, wait=30)
+    assert end.output["exit_code"] == 1 and "stopped by the user" in end.content
+    assert day.read("settings.ini") == "name=Ada\nlength=9\n"
+
+
+@pytest.mark.slow
+def test_a_watcher_rebuilds_when_a_file_changes(day):
+    """Run a watcher as a job, change a file with write_file, and read what it did."""
+    watcher = (
+        "import os, time\nlast = None\nwhile True:\n    stamp = os.stat('style.css').st_mtime_ns\n"
+        "    if stamp != last:\n        print('built', open('style.css').read().strip(), flush=True)\n"
+        "    last = stamp\n    time.sleep(0.05)\n"
+    )
+    day.write({"watch.py": watcher, "style.css": "a {}\n"})
+    job = day.start("python3 watch.py", "built a {}")
+    day.call("write_file", path="style.css", content="b {}\n", overwrite=True)
+    assert day.call("job_output", id=job, wait_for="built b {}", wait=30).output["found"] is not None
+    assert day.call("job_output").output[0]["id"] == job
+    day.call("job_stop", id=job)
+
+
+@pytest.mark.slow
+def test_a_pipeline_without_a_terminal_reports_exit_codes(day):
+    """A CI job without docker and terminal calls `ask-tools`: exit codes, JSON, a required sandbox, no questions."""
+    day.repository({"Makefile": MAKEFILE, "data/1.txt": "b\nb\n", ".gitignore": "report.txt\n"})
+    variables = {"PATH": os.environ["PATH"], "HOME": str(day.home), "CI": "true"}
+    call = ("call", "bash", "--yes")
+    assert "made report.txt" in day.ask_tools(*call, "command=make check", env=variables)
+    day.ask_tools(*call, "command=exit 3", env=variables, exit_code=0)
+    assert '"exit_code":3' in day.ask_tools(*call, "--json", "command=exit 3", env=variables).replace(" ", "")
+    refused = day.ask_tools("call", "bash", "command=make", env=variables, exit_code=1)
+    assert "--yes" in refused
+    day.ask_tools("call", "read_file", "path=Makefile", env=variables)
+    day.ask_tools("check", "tools-shell:*", env=variables)
+    day.bash("make clean")
