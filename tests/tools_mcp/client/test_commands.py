@@ -65,7 +65,7 @@ def test_a_server_is_added_after_a_confirmation_or_not_at_all(ask_tools, command
     done = ask_tools("mcp", "add", "odd", "--", *command(), status=2)
     assert "add --yes" in done.err
     done = ask_tools("mcp", "add", "odd", "--yes", "--", *command("dies at start"), status=1)
-    assert "exit code 4; it reports: fatal: no key\n  nothing has changed" in done.err
+    assert "standard error: fatal: no key\n  nothing has changed" in done.err
     assert not file.exists()
 
 
@@ -166,13 +166,13 @@ def test_a_server_that_cannot_start_is_a_problem_of_its_own(added, ask_tools, fi
     document["mcpServers"]["odd"]["args"][1] = "dies at start"
     document["mcpServers"]["new"] = {"command": "npx"}
     file.write_text(json.dumps(document))
-    assert "exit code 4" in ask_tools("call", "echo", "text=a", status=1).err
+    assert "fatal: no key" in ask_tools("call", "echo", "text=a", status=1).err
     report = json.loads(ask_tools("doctor", "--json", status=1).out)
     problems = {problem["distribution"]: problem for problem in report["problems"]}
     assert problems["mcp:new"]["error"] == "its tools were not accepted yet"
     assert problems["mcp:new"]["fix"] == "ask-tools mcp update new"
     states = {each["name"]: each["error"] for each in json.loads(ask_tools("mcp", "list", "--json", status=1).out)}
-    assert "exit code 4" in states["odd"]
+    assert "fatal: no key" in states["odd"]
     ask_tools("list", "read_file")
 
 

@@ -78,7 +78,7 @@ def test_tools_of_pins_are_known_without_the_server(odd, log):
     log.unlink(missing_ok=True)
     toolset = odd("dies at start", pins=pins)
     assert [tool.name for tool in toolset] == ["echo", "look", "count"]
-    assert "exit code 4" in toolset.tool("echo").call(text="a").error
+    assert "fatal: no key" in toolset.tool("echo").call(text="a").error
 
 
 def test_a_tool_that_is_gone_is_refused(odd):

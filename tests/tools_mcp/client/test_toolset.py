@@ -153,7 +153,7 @@ def test_a_lost_call_is_an_error_and_the_next_one_starts_the_server_again(odd):
     toolset = odd("dies in call")
     result = toolset.tool("echo").call(text="a")
     assert result.error_type == "unavailable"
-    assert "exit code 3; it reports: fatal: out of cheese" in result.error
+    assert "standard error: fatal: out of cheese" in result.error
     assert result.error.endswith("The call may have had effects, and was not repeated")
 
     assert toolset.tool("look").call(text="a").ok

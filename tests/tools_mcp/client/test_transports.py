@@ -84,15 +84,13 @@ def test_a_call_whose_session_the_server_has_forgotten_is_made_in_a_new_one(web,
 
     with McpToolset(web(lambda *_: refusal), name="web") as toolset:
         error = toolset.tool("echo").call().error
-    assert error.startswith(
-        "web: the connection was lost: No such session; it did not accept the session; it answered 40"
-    )
+    assert error.startswith("web: the connection was lost: No such session; HTTP status 40")
 
 
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        ((503, {}, b"busy"), "web: Server returned an error response; it answered 503 Service Unavailable"),
+        ((503, {}, b"busy"), "web: Server returned an error response; HTTP status 503 Service Unavailable"),
         ((200, JSON, LARGE.encode()), "more than 16 MiB"),
         ((200, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(LARGE.encode())), "more than 16 MiB"),
         ((200, {**JSON, "Content-Length": 9}, b"{"), "web: the connection was lost: peer closed connection"),

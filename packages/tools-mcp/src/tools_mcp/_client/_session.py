@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 from base64 import b64decode
 from contextlib import suppress
 from functools import partial
@@ -13,19 +14,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from mcp_types import (
-    CONNECTION_CLOSED,
-    PARSE_ERROR,
-    Implementation,
-    TextResourceContents,
-    ToolListChangedNotification,
-)
+from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, TextResourceContents, ToolListChangedNotification
 from pydantic import ValidationError
 
 from tools_core import Audio, File, Image, Result, ToolError
 from tools_mcp._client._address import expanded
 from tools_mcp._client._definition import PARTS, Definition
-from tools_mcp._client._transport import connect, run_program
+from tools_mcp._client._transport import Connection, invalid, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,9 +33,10 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 _HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
-_MOST_PAGES = 100
-_CLOSE_LIMIT = 7.0  # seconds; a program that does not end by itself is killed after 4
+_MAX_PAGES = 100
+_CLOSE_LIMIT = 7.0  # seconds; a program that does not end after its input is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
+_MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(;[ -~]*)?")
 _bytes = partial(b64decode, validate=True)
 
 for _name in ("mcp.client", "client"):  # the SDK logs tracebacks of errors that are reported here
@@ -61,15 +57,19 @@ class Session:
         self._notices, self._listed_notices = 1, 0  # of changed tools
         self._listing = asyncio.Lock()
         self._is_ready = asyncio.Event()  # or cannot be used
-        self._over = asyncio.Event()
         self._error: BaseException | None = None
-        self._facts: dict[str, str] = {}  # what the transport reports about the server
+        self._connection = Connection()
         self._task = asyncio.create_task(self._hold(address))
 
     @property
     def has_ended(self) -> bool:
         """Return whether a new session is needed, such as in a forked process."""
-        return self._over.is_set() or self._task.get_loop() is not asyncio.get_running_loop()
+        return self._connection.over.is_set() or self._task.get_loop() is not asyncio.get_running_loop()
+
+    @property
+    def invalid_tools(self) -> dict[str, str]:
+        """The tools of the last list that are invalid, with the reasons."""
+        return self._connection.invalid_tools
 
     async def listed(self, *, again: bool = False) -> dict[str, Definition]:
         """Return the definitions of all tools by name; the server is asked if they have changed, or `again`."""
@@ -89,16 +89,16 @@ class Session:
         text = "\n".join(part for part in parts if isinstance(part, str))
         content = text if all(isinstance(part, str) for part in parts) else parts
         if answer.is_error:
-            made = Result.error(text or "the server reports an error without a text")
+            result = Result.error(text or "the server reports an error without a text")
         elif answer.structured_content is not None:
-            made = Result.ok(answer.structured_content, content=content or None)
+            result = Result.ok(answer.structured_content, content=content or None)
         else:
-            made = Result.ok(content)
-        return Result.halt(made) if (answer.meta or {}).get(_HALTED) is True else made
+            result = Result.ok(content)
+        return Result.halt(result) if (answer.meta or {}).get(_HALTED) is True else result
 
     async def close(self) -> None:
         """End the session; a program that does not end by itself is killed."""
-        self._over.set()
+        self._connection.over.set()
         if not self._is_ready.is_set():
             self._task.cancel()
         await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
@@ -106,19 +106,20 @@ class Session:
     async def _hold(self, address: Address) -> None:
         try:
             with anyio.fail_after(self._timeout) as start:
-                open_streams = connect if "url" in address else run_program
-                streams = open_streams(expanded(address), self._facts, self._over)
+                streams = open_transport(expanded(address), self._connection)
                 client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
                 async with client as self._client:
+                    # The toolset validates results; the SDK's validator can be kept busy by a pattern of the server.
+                    client.session.validate_tool_result = _accept  # type: ignore[method-assign, assignment]
                     start.deadline = math.inf
                     self._is_ready.set()
                     listening = asyncio.create_task(self._listen())
-                    await self._over.wait()
+                    await self._connection.over.wait()
                     listening.cancel()
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (the SDK raises groups of anything)
             self._error = error
         finally:
-            self._over.set()
+            self._connection.over.set()
             self._is_ready.set()
 
     async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
@@ -132,25 +133,26 @@ class Session:
         try:
             return await question(self._client)
         except Exception as error:
-            is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
-            is_refused = "refused" in self._facts
-            if not (is_closed or is_refused or self._over.is_set()):
+            is_refused = self._connection.session_refused
+            if not (is_refused or self._connection.over.is_set() or _is_lost(error)):
                 raise ToolError(self._text(error)) from error
             await self.close()
+            is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
             lost = ConnectionRefusedError if is_refused else ConnectionResetError
             raise lost(self._text((is_closed and self._error) or error, is_lost=True)) from error
 
     async def _list(self, client: Client) -> dict[str, Definition]:
-        found, cursor = dict[str, Definition](), None
+        definitions, cursor = dict[str, Definition](), None
+        self.invalid_tools.clear()
         with anyio.fail_after(self._timeout):
-            for _ in range(_MOST_PAGES):
+            for _ in range(_MAX_PAGES):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:
                     whole = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-                    found[tool.name] = {part: whole[part] for part in PARTS if part in whole}
+                    definitions[tool.name] = {part: whole[part] for part in PARTS if part in whole}
                 cursor = page.next_cursor
                 if not cursor:
-                    return found
+                    return definitions
         raise ValueError("the list of tools has no end")
 
     async def _notice(self, message: object) -> None:
@@ -158,7 +160,7 @@ class Session:
             self._notices += 1
 
     async def _listen(self) -> None:
-        """Receive notices of changes where the protocol requires a subscription for them."""
+        """Receive notices of changes, if the protocol requires a subscription for them."""
         tools = self._client.server_capabilities.tools
         if tools is not None and tools.list_changed:
             with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
@@ -167,7 +169,7 @@ class Session:
                         self._notices += 1
 
     def _text(self, error: BaseException, *, is_lost: bool = False) -> str:
-        """Return the message of an error of the SDK or the system, with what is known of a server that `is_lost`."""
+        """Return the message of an error of the SDK or the system, with details about a server that `is_lost`."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
@@ -175,11 +177,22 @@ class Session:
         if isinstance(error, TimeoutError):
             text = f"no answer within {self._timeout:g} s"
         elif isinstance(error, ValidationError):
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            text = f"it sent what the protocol does not have: {where}: {first['msg']}"
-        facts = [fact for key, fact in sorted(self._facts.items()) if is_lost or key == "status"]
-        return _clip("; ".join([_clip(text or type(error).__name__, 1_000), *facts]), 4_000)
+            text = invalid(error)
+        connection = self._connection
+        details = [connection.status, *([connection.noise, connection.log] if is_lost else [])]
+        return _clip("; ".join(filter(None, [_clip(text or type(error).__name__, 1_000), *details])), 4_000)
+
+
+async def _accept(*_: object) -> None:
+    """Accept any structured content."""
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether the SDK reports that the response to a request over HTTP has ended early.
+
+    A server can have sent the same code: the protocols leave -32000 to servers.
+    """
+    return isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and error.message.startswith("SSE stream ")
 
 
 def _clip(text: str, limit: int) -> str:
@@ -190,13 +203,20 @@ def _part(block: ContentBlock) -> str | Image | Audio | File:
     if block.type == "text":
         return block.text
     if block.type == "image":
-        return Image(_bytes(block.data), block.mime_type)
+        return Image(_bytes(block.data), _mime_type(block.mime_type))
     if block.type == "audio":
-        return Audio(_bytes(block.data), block.mime_type)
+        return Audio(_bytes(block.data), _mime_type(block.mime_type))
     if block.type == "resource_link":
         about = ", ".join(filter(None, (block.mime_type, block.description)))
         return f"[resource {block.name}: {block.uri}{f' ({about})' if about else ''}]"
     resource = block.resource
     if isinstance(resource, TextResourceContents):
         return resource.text
-    return File(_bytes(resource.blob), resource.mime_type, name=str(resource.uri).rpartition("/")[2])
+    mime_type = resource.mime_type and _mime_type(resource.mime_type)
+    return File(_bytes(resource.blob), mime_type, name=str(resource.uri).rpartition("/")[2])
+
+
+def _mime_type(text: str) -> str:
+    if not _MIME_TYPE.fullmatch(text):
+        raise ValueError(f"{text!r:.100} is not a MIME type")
+    return text

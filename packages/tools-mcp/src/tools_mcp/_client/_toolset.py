@@ -9,7 +9,7 @@ import os
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from tools_core import Context, DefinitionError, Result, Tool, ToolError, tool
+from tools_core import Context, DefinitionError, Result, Tool, ToolError, schema, tool
 from tools_mcp._client._address import address_of, described
 from tools_mcp._client._background import submit
 from tools_mcp._client._definition import PARTS, Definition, differences, read_object, tool_names
@@ -162,12 +162,13 @@ class McpToolset:
         hints = definition.get("annotations", {})
         read_only, idempotent = hints.get("readOnlyHint"), hints.get("idempotentHint")
         destructive = None if read_only else hints.get("destructiveHint", True)
+        output = _validator(definition.get("outputSchema"))
 
         # No argument of a server has the name of the first parameter.
         async def execute(_ask_tools_context: Context, **arguments: Any) -> Result:
             report = _report(_ask_tools_context)
             call = self._call(definition, arguments, report, may_repeat=bool(read_only or idempotent))
-            return await asyncio.wrap_future(submit(call))
+            return _checked(await asyncio.wrap_future(submit(call)), output)
 
         execute.__module__ = f"mcp:{self.name}"  # for errors
         return tool(
@@ -185,7 +186,12 @@ class McpToolset:
         )
 
     async def _list(self) -> dict[str, Definition]:
-        return await self._ask(lambda session: session.listed(again=True))
+        async def list_tools(session: Session) -> dict[str, Definition]:
+            definitions = await session.listed(again=True)
+            self._problems |= session.invalid_tools
+            return definitions
+
+        return await self._ask(list_tools)
 
     async def _call(
         self, definition: Definition, arguments: dict[str, Any], report: ProgressFnT | None, *, may_repeat: bool
@@ -225,6 +231,20 @@ class McpToolset:
         session, self._session = self._session, None
         if session is not None and not session.has_ended:
             await session.close()
+
+
+def _validator(output_schema: schema.Schema | None) -> schema.Validator | None:
+    """Return the validator of structured content; None without a schema, or for one that cannot be enforced."""
+    try:
+        return None if output_schema is None else schema.compile(output_schema)
+    except DefinitionError:
+        return None
+
+
+def _checked(result: Result, output: schema.Validator | None) -> Result:
+    if output is None or not result.ok or not (problems := output.check(result.output, repair=False).problems):
+        return result
+    raise ToolError(f"the structured content does not match the output schema: {'; '.join(map(str, problems))}")
 
 
 def _report(context: Context) -> ProgressFnT | None:
