@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from types import GenericAlias
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from uuid import uuid4
@@ -161,3 +161,18 @@ def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User |
     Raises ValueError for invalid JSON, and pydantic's ValidationError, a ValueError, for invalid fields.
     """
     return _ADAPTER.validate_python(json.loads(value) if isinstance(value, str | bytes) else value)
+
+
+def with_unique_ids(reply: Assistant, call_ids: Container[str | None] = ()) -> Assistant:
+    """Return a reply whose calls have ids that are not in `call_ids` and differ from each other.
+
+    Some servers send no ids, or count from 0 in each reply. A reply that changes loses its provider's own items.
+    """
+    calls: list[ToolCall] = []
+    ids: set[str] = set()
+    for call in reply.tool_calls:
+        id = call.id if call.id and call.id not in call_ids and call.id not in ids else f"call_{uuid4().hex[:24]}"
+        ids.add(id)
+        calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
+    is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
+    return reply if is_same else reply.replace(tool_calls=calls, items=())

@@ -16,20 +16,18 @@ from tools_agent._providers._sdk_provider import SDKProvider
 
 class _Entry(NamedTuple):
     provider: type[SDKProvider]
-    sdk: str
-    extra: str
-    keys: tuple[str, ...]  # environment variables, one of which is needed
+    keys: tuple[str, ...]  # environment variables; one of them must be set
     base_url: str | None = None  # of a server that is compatible with OpenAI's
 
 
 _OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 _PROVIDERS = {
-    "openai": _Entry(OpenAIProvider, "openai", "openai", _OPENAI),
-    "openai-responses": _Entry(OpenAIResponsesProvider, "openai", "openai", _OPENAI),
-    "anthropic": _Entry(AnthropicProvider, "anthropic", "anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
-    "gemini": _Entry(GeminiProvider, "google.genai", "gemini", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
-    "ollama": _Entry(OpenAIProvider, "openai", "openai", (), "http://localhost:11434/v1"),
-    "openrouter": _Entry(OpenAIProvider, "openai", "openai", ("OPENROUTER_API_KEY",), "https://openrouter.ai/api/v1"),
+    "openai": _Entry(OpenAIProvider, _OPENAI),
+    "openai-responses": _Entry(OpenAIResponsesProvider, _OPENAI),
+    "anthropic": _Entry(AnthropicProvider, ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")),
+    "gemini": _Entry(GeminiProvider, ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "ollama": _Entry(OpenAIProvider, (), "http://localhost:11434/v1"),
+    "openrouter": _Entry(OpenAIProvider, ("OPENROUTER_API_KEY",), "https://openrouter.ai/api/v1"),
 }
 
 
@@ -44,19 +42,18 @@ def get_provider(model: str) -> tuple[SDKProvider, str]:
     if name not in _PROVIDERS or not rest:
         names = ", ".join(_PROVIDERS)
         raise ProviderError(f"expected a model such as openai:gpt-5, got {model!r}; the providers are {names}")
-    entry = _PROVIDERS[name]
-    if not _is_installed(entry.sdk):
-        raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{entry.extra}]'")
-    if entry.keys and not any(os.environ.get(key) for key in entry.keys):
-        raise ProviderError(f"{name}: no API key; set the environment variable {entry.keys[0]}")
-    if entry.base_url is None:
-        return entry.provider(), rest
-    api_key = os.environ[entry.keys[0]] if entry.keys else "none"  # never the key of OpenAI
-    return entry.provider(api_key=api_key, base_url=entry.base_url), rest
+    kind, keys, base_url = _PROVIDERS[name]
+    if not _is_installed(kind.sdk):
+        raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{kind.extra}]'")
+    if keys and not any(os.environ.get(key) for key in keys):
+        raise ProviderError(f"{name}: no API key; set the environment variable {keys[0]}")
+    if base_url is None:
+        return kind(), rest
+    return kind(api_key=os.environ[keys[0]] if keys else "none", base_url=base_url), rest  # never the key of OpenAI
 
 
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that it is in
+    except ModuleNotFoundError:  # for its package
         return False

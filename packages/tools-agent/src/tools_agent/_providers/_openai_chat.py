@@ -1,71 +1,38 @@
-"""`OpenAIProvider`: OpenAI's Chat Completions, and the servers that are compatible with it."""
+"""`OpenAIProvider`: OpenAI's Chat Completions, and servers that are compatible with it."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from tools_agent._events import Delta, ReasoningDelta
-from tools_agent._messages import Assistant, System, Usage, User
-from tools_agent._providers._openai_client import OpenAIClient
-from tools_agent._providers._output import NAME, instruction, strict_schema
+from tools_agent._messages import Assistant, Usage
+from tools_agent._providers._encoding import (
+    OUTPUT,
+    argument_text,
+    conversation,
+    instruction,
+    strict_schema,
+    with_settings,
+)
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
-from tools_agent._providers._settings import with_settings
-from tools_agent._providers._turns import argument_text, own_items, turns, wire_names
+from tools_agent._providers._sdk_provider import SDKProvider
 from tools_core.formats import Format, openai, openai_strict
 
 # OpenAI's models reject `max_tokens`, and servers such as Ollama and LM Studio ignore `max_completion_tokens`.
 _OPENAI_MODEL = re.compile(r"(openai/)?(chatgpt|codex|gpt-\d|o\d)")
-# Members of a message that `Assistant` has itself, or that the API does not take back; others, such as signatures of
+# Members of a message that `Assistant` also has, or that the API does not accept. Others, such as signatures of
 # reasoning, become an item.
 _MEMBERS = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
 _CALL = frozenset(("function", "id", "index", "type"))
 _UNSPLIT = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
 
 
-class OpenAIProvider(OpenAIClient):
-    """OpenAI's Chat Completions, or with `base_url` any server that is compatible with it."""
-
-    name = "openai"
-    formats = (openai, openai_strict)
-
-    def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
-        return client.chat.completions.create(**arguments, **({} if timeout is None else {"timeout": timeout}))
-
-    def _reply(self, request: Request) -> Reply:
-        return _Reply(self.name, self.format, request)
-
-    def _encode(self, request: Request) -> dict[str, Any]:
-        names = wire_names(request, self.format)
-        messages: list[dict[str, Any]] = []
-        for turn in turns(request.messages):
-            if isinstance(turn, System):
-                messages.append({"role": "system", "content": turn.content})
-            elif isinstance(turn, User):
-                content = self.format.content([turn.content, *turn.files]) if turn.files else turn.content
-                messages.append({"role": "user", "content": content})
-            elif isinstance(turn, Assistant):
-                messages += own_items(turn, self.name) or [assistant(turn, names)]
-            else:
-                messages += self.format.results(turn, request.tools)
-        arguments: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
-        arguments["stream_options"] = {"include_usage": True}
-        if request.tools:
-            arguments["tools"] = self.format.definitions(request.tools)
-        if request.output_schema is not None:
-            if strict := strict_schema(request.output_schema, openai_strict):
-                schema = {"name": NAME, "schema": strict[0], "strict": strict[1]}
-                arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
-            else:
-                messages.append({"role": "system", "content": instruction(request.output_schema)})
-        needs_new_name = self._is_openai or _OPENAI_MODEL.match(request.model)
-        names = {"max_tokens": "max_completion_tokens"} if needs_new_name else {}
-        return with_settings(arguments, request, self.name, names)
-
-
-def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
+def _assistant(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a reply as a message of the API."""
     calls = [
         {
@@ -75,8 +42,8 @@ def assistant(message: Assistant, names: Mapping[str, str]) -> dict[str, Any]:
         }
         for call in message.tool_calls
     ]
-    arguments: dict[str, Any] = {"role": "assistant", "content": message.content or None}
-    return arguments | ({"tool_calls": calls} if calls else {})
+    assistant: dict[str, Any] = {"role": "assistant", "content": message.content or None}
+    return [assistant | ({"tool_calls": calls} if calls else {})]
 
 
 class _Reply(Reply):
@@ -85,15 +52,11 @@ class _Reply(Reply):
     def __init__(self, provider: str, wire: Format, request: Request) -> None:
         super().__init__(provider, wire, request)
         self._message: dict[str, Any] = {}
-        self._refused = False
+        self._is_refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if usage := chunk.get("usage"):
-            self.usage = Usage(
-                input_tokens=usage.get("prompt_tokens") or 0,
-                output_tokens=usage.get("completion_tokens") or 0,
-                cache_read_tokens=(usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0,
-            )
+            self.usage = read_usage(usage, "prompt_tokens", "completion_tokens")
         chunk["choices"] = chunk.get("choices") or []
         for choice in chunk["choices"][:1]:
             delta = choice.get("delta") or {}
@@ -101,28 +64,27 @@ class _Reply(Reply):
             for word in ("reasoning_content", "reasoning"):
                 if isinstance(delta.get(word), str) and delta[word]:
                     yield ReasoningDelta(delta[word])
-            yield from self.text(delta.get("content") or "")
-            self._refused |= bool(delta.get("refusal"))
-            yield from self.text(delta.get("refusal") or "")
+            self._is_refused |= bool(delta.get("refusal"))
+            for word in ("content", "refusal"):
+                yield from self.text(delta.get(word) or "")
             for call in delta.get("tool_calls") or ():
                 function = call.get("function") or {}
-                yield self.call_delta(
-                    call.get("index"), call.get("id"), function.get("name"), function.get("arguments") or ""
-                )
+                arguments = function.get("arguments") or ""
+                yield self.call_delta(call.get("index"), call.get("id"), function.get("name"), arguments)
             if reason := choice.get("finish_reason"):
-                self.stop = "refusal" if self._refused else reason
+                self.stop = "refusal" if self._is_refused else reason
 
     def items(self, message: Assistant) -> list[dict[str, Any]]:
         calls = self._message.get("tool_calls") or []
         has_more = self._message.keys() - _MEMBERS or any(call.keys() - _CALL for call in calls)
-        same_ids = [call.get("id") for call in calls] == [call.id for call in message.tool_calls]
+        has_same_ids = [call.get("id") for call in calls] == [call.id for call in message.tool_calls]
         for call in calls:
             call.pop("index", None)
-        return [{"role": "assistant"} | self._message] if has_more and same_ids else []
+        return [{"role": "assistant"} | self._message] if has_more and has_same_ids else []
 
 
 def _merge(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
-    """Add a delta to a message: text is appended, and the items of lists are found by their `index`."""
+    """Add a delta to a message: text is appended, and items of lists are identified by their `index`."""
     for key, value in delta.items():
         if isinstance(value, Mapping):
             _merge(message.setdefault(key, {}), value)
@@ -137,10 +99,67 @@ def _merge(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
 
 
 def _item(items: list[dict[str, Any]], delta: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the item that a delta adds to, which may be a new one."""
+    """Return the item of a delta, which may be a new one."""
     for item in items:
         same = item.get("index") == delta.get("index") is not None
         if same and delta.get("id") in (None, "", item.get("id")):
             return item
     items.append({})
     return items[-1]
+
+
+def read_usage(usage: Mapping[str, Any], prompt: str, output: str) -> Usage:
+    """Return the tokens of a reply; `prompt` and `output` are the names of their numbers."""
+    cached = (usage.get(f"{prompt}_details") or {}).get("cached_tokens") or 0
+    return Usage(input_tokens=usage.get(prompt) or 0, output_tokens=usage.get(output) or 0, cache_read_tokens=cached)
+
+
+class OpenAIClient(SDKProvider):
+    """A provider over OpenAI's SDK."""
+
+    sdk = extra = "openai"
+
+    @property
+    def _is_openai(self) -> bool:
+        """Return whether the server belongs to OpenAI or Azure."""
+        client = self._client or self._async_client
+        url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
+        return url is None or (urlsplit(url).hostname or "").endswith((".openai.com", ".azure.com"))
+
+    def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
+        options = dict(self._options)
+        if "OPENAI_API_KEY" not in os.environ and (options.get("base_url") or os.environ.get("OPENAI_BASE_URL")):
+            options.setdefault("api_key", "none")  # such a server may need no key, but the SDK does
+        return (sdk.AsyncOpenAI if is_async else sdk.OpenAI)(max_retries=0, **options)
+
+    def _json_schema(self, request: Request, messages: list[dict[str, Any]], wire: Format) -> dict[str, Any]:
+        """Return the schema of the output; if the API does not accept it, add an instruction to the messages."""
+        if request.output_schema is None:
+            return {}
+        if strict := strict_schema(request.output_schema, wire):
+            return {"name": OUTPUT, "schema": strict[0], "strict": strict[1]}
+        messages.append({"role": "system", "content": instruction(request.output_schema)})
+        return {}
+
+
+class OpenAIProvider(OpenAIClient):
+    """OpenAI's Chat Completions, or with `base_url` any server that is compatible with it."""
+
+    name = "openai"
+    formats = (openai, openai_strict)
+    reply = _Reply
+
+    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
+        return client.chat.completions.create(**arguments)
+
+    def _encode(self, request: Request) -> dict[str, Any]:
+        messages = conversation(request, self.name, self.format, _assistant)
+        arguments: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
+        arguments["stream_options"] = {"include_usage": True}
+        if request.tools:
+            arguments["tools"] = self.format.definitions(request.tools)
+        if schema := self._json_schema(request, messages, openai_strict):
+            arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
+        needs_new_name = self._is_openai or _OPENAI_MODEL.match(request.model)
+        settings = {"max_tokens": "max_completion_tokens"} if needs_new_name else {}
+        return with_settings(arguments, request, self.name, settings)

@@ -1,4 +1,4 @@
-"""`Reply`: one streamed reply in the making, from the chunks of an SDK to deltas and an `Assistant`."""
+"""`Reply`: assembles the chunks of a stream into deltas and an `Assistant`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from time import monotonic
 from typing import Any, ClassVar
-from uuid import uuid4
 
 from tools_agent._events import Delta, TextDelta, ToolCallDelta
-from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._output import without_absent
+from tools_agent._messages import Assistant, Usage, with_unique_ids
+from tools_agent._providers._encoding import wire_names, without_absent
 from tools_agent._providers._provider import ProviderError, Request
-from tools_agent._providers._turns import wire_names
-from tools_core import ToolCall
 from tools_core.formats import AnswerError, Format
 
 
 class Reply(ABC):
-    """One reply in the making: feed every chunk, then `finish`."""
+    """An incomplete reply: pass every chunk to `feed`, then call `finish`."""
 
-    # The provider's word for why it stopped -> ours.
-    stops: ClassVar[dict[str, str]]
+    stops: ClassVar[dict[str, str]]  # the provider's reasons to stop -> our words
 
     def __init__(self, provider: str, wire: Format, request: Request) -> None:
         self.provider = provider
@@ -31,17 +27,17 @@ class Reply(ABC):
         self.stop: str | None = None
         self.usage: Usage | None = None
         self.names = wire_names(request, wire)
-        self._own_names = {sent: name for name, sent in self.names.items()}
+        self._tools = {wire_name: name for name, wire_name in self.names.items()}
         self._keys: list[Any] = []
         self._deadline = None if request.timeout is None else monotonic() + request.timeout
 
     @abstractmethod
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
-        """Yield what a chunk brings, and keep what the whole needs."""
+        """Yield the deltas in a chunk, and keep its data for `finish`."""
 
     @abstractmethod
     def items(self, message: Assistant) -> list[dict[str, Any]]:
-        """Return the reply's own parts as the API takes them back; none where `message` says all."""
+        """Return the original parts of the reply for later requests; none if `message` has all of their content."""
 
     def dumped(self, chunk: Any) -> dict[str, Any]:
         """Return an SDK's object as JSON values."""
@@ -59,8 +55,8 @@ class Reply(ABC):
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}", retryable=True) from None
         except (AttributeError, KeyError, TypeError) as error:  # some servers are compatible in part
-            sent = str(dumped)[:500]
-            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {sent}") from error
+            event = str(dumped)[:500]
+            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {event}") from error
 
     def text(self, delta: str) -> Iterator[Delta]:
         """Keep and yield a piece of text."""
@@ -71,43 +67,32 @@ class Reply(ABC):
             yield TextDelta(delta)
 
     def call_delta(self, key: Any, id_: str | None, name: str | None, arguments: str) -> ToolCallDelta:
-        """Return a piece of the call that the provider names by `key`."""
+        """Return a piece of the call that the provider identifies by `key`."""
         if key not in self._keys:
             self._keys.append(key)
-        return ToolCallDelta(self._keys.index(key), id_, self._own_names.get(name, name) if name else None, arguments)
+        return ToolCallDelta(self._keys.index(key), id_, self._tools.get(name, name) if name else None, arguments)
 
     def finish(self) -> Assistant:
         """Return the whole reply."""
         if self.stop is None:
             raise ProviderError(f"{self.provider}: the connection was cut before the reply ended", retryable=True)
         stop = self.stops.get(self.stop, self.stop)
-        calls = () if stop in ("refusal", "content_filter") else self._finished_calls()
+        is_refused = stop in ("refusal", "content_filter")
+        try:
+            calls = () if is_refused else self.calls.calls
+        except AnswerError as error:
+            raise ProviderError(f"{self.provider}: {error}") from None
         if stop == "tool" and not calls:
             raise ProviderError(f"{self.provider}: the reply stopped for tool calls and has none", retryable=True)
         content = "".join(self.texts)
         if self.request.output_schema is not None and stop == "stop":
             content = without_absent(content, self.request.output_schema)
+        stop = "tool" if calls and stop == "stop" else stop
         message = Assistant(
-            content=content,
-            tool_calls=calls,
-            provider=self.provider,
-            model=self.request.model,
-            stop_reason="tool" if calls and stop == "stop" else stop,
+            content=content, tool_calls=calls, provider=self.provider, model=self.request.model, stop_reason=stop,
             usage=self.usage,
-        )
-        if stop in ("refusal", "content_filter"):  # what came before is not to be continued
+        )  # fmt: skip
+        if is_refused:  # the model must not continue its incomplete parts
             return message
+        message = with_unique_ids(message)
         return message.replace(items=self.items(message))
-
-    def _finished_calls(self) -> tuple[ToolCall, ...]:
-        """Return the calls, each with its own id: some servers give none, or one to all."""
-        try:
-            parsed = self.calls.calls
-        except AnswerError as error:
-            raise ProviderError(f"{self.provider}: {error}") from None
-        ids: set[str | None] = {None, ""}
-        calls: list[ToolCall] = []
-        for call in parsed:
-            calls.append(ToolCall(f"call_{uuid4().hex}", call.name, call.raw_arguments) if call.id in ids else call)
-            ids.add(call.id)
-        return tuple(calls)

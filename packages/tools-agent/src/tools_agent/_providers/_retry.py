@@ -15,23 +15,17 @@ from typing import Any
 from tools_agent._events import Retrying
 from tools_agent._providers._provider import ProviderError
 
-# Kinds of error that providers report in a stream, after the status 200.
-_PASSING = frozenset(
-    (
-        *("api_error", "internal_error", "overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded"),
-        *("server_error", "timeout_error"),
-    )
-)
+# Kinds of error that providers report in a stream, after the status 200, and that pass.
+_PASSING = {
+    "api_error", "internal_error", "overloaded", "overloaded_error", "rate_limit_error", "rate_limit_exceeded",
+    "server_error", "timeout_error",
+}  # fmt: skip
 # Bases of the errors of connections; the SDKs use httpx or httpx2 or aiohttp, whichever is installed.
-_CONNECTION = frozenset(
-    (
-        *("APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError"),
-        "TimeoutError",
-    )
-)
-
-
-# The errors of functions, and of pydantic, about arguments that they do not know.
+_CONNECTION = {
+    "APIConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError",
+    "TimeoutError",
+}  # fmt: skip
+# The errors of functions, and of pydantic, for unknown arguments.
 _UNKNOWN_SETTING = re.compile(r"unexpected keyword argument|extra_forbidden")
 
 
@@ -97,7 +91,7 @@ def reported_error(
     passes = status is not None and (status in (408, 409, 429) or status >= 500)
     passes = (passes or not _PASSING.isdisjoint(kinds)) and "insufficient_quota" not in kinds
     should_retry = (headers or {}).get("x-should-retry")
-    message = error.get("message") or (str(body)[:500] if body else "no reason should_retry")
+    message = error.get("message") or (str(body)[:500] if body else "no reason given")
     hint = "; check the API key" if status in (401, 403) else ""
     return ProviderError(
         f"{provider}: {f'{status} ' if status and status != 200 else ''}{message}{hint}",

@@ -1,4 +1,4 @@
-"""`SDKProvider`: what the providers over official SDKs share: clients, and attempts."""
+"""`SDKProvider`: clients of official SDKs, streams and retries."""
 
 from __future__ import annotations
 
@@ -18,22 +18,13 @@ from tools_agent._providers._retry import Retry, provider_error
 from tools_core.formats import Format
 
 
-def sdk(module: str, extra: str) -> Any:
-    """Import the SDK of an extra, which takes a second."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        message = f"{extra}: the SDK is not installed; pip install 'tools-agent[{extra}]'"
-        raise ProviderError(message) from error
-
-
 class SDKProvider(ABC):
     """A model behind an official SDK, which is imported with the first request.
 
     By default the SDK reads its environment variables. Its retries are disabled, since `retry` replaces them.
 
-    Connections stay open for later requests, until `close` or `aclose`, or the end of their event
-    loop. A closed provider can be used again. A client that was passed in is never closed.
+    Connections stay open for later requests, until `close` or `aclose`, or the end of their event loop. A closed
+    provider can be used again. A client that was passed in is never closed.
 
     Args:
         model: The name of the model that agents use.
@@ -47,7 +38,10 @@ class SDKProvider(ABC):
     """
 
     name: ClassVar[str]
+    sdk: ClassVar[str]  # the module
+    extra: ClassVar[str]  # installs the SDK
     formats: ClassVar[tuple[Format, Format]]  # the usual one, and the strict one
+    reply: ClassVar[type[Reply]]
 
     def __init__(
         self,
@@ -62,9 +56,8 @@ class SDKProvider(ABC):
     ) -> None:
         self.model = model
         self.format = self.formats[strict]
-        self._options = {
-            key: value for key, value in (("api_key", api_key), ("base_url", base_url)) if value is not None
-        }
+        options = {"api_key": api_key, "base_url": base_url}
+        self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client = None if client is None else self._without_retries(client)
         self._async_client = None if async_client is None else self._without_retries(async_client)
         self._created_client: Any = None
@@ -72,32 +65,32 @@ class SDKProvider(ABC):
         self._retry = retry or Retry()
 
     @abstractmethod
-    def _make_client(self, *, is_async: bool) -> Any:
-        """Make a client that does not retry."""
+    def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
+        """Create a client that does not retry."""
 
     def _without_retries(self, client: Any) -> Any:
-        """Return a client like a given one that does not retry."""
         return client.with_options(max_retries=0)
 
     @abstractmethod
     def _encode(self, request: Request) -> dict[str, Any]:
-        """Return the arguments of the SDK's function."""
+        """Return the arguments of the SDK's function, apart from `timeout`."""
 
     @abstractmethod
-    def _send(self, client: Any, arguments: dict[str, Any], timeout: float | None) -> Any:
-        """Call the SDK's function: chunks, or with an asynchronous client an awaitable of them."""
+    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
+        """Call the SDK's function. Return the chunks, or an awaitable of them if the client is asynchronous."""
 
-    @abstractmethod
-    def _reply(self, request: Request) -> Reply:
-        """Return an empty reply, to be fed with chunks."""
+    def _arguments(self, request: Request) -> dict[str, Any]:
+        timeout = {} if request.timeout is None else {"timeout": request.timeout}
+        arguments: dict[str, Any] = _unicode(self._encode(request) | timeout)
+        return arguments
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
         """Yield the pieces of a reply, then the whole."""
-        arguments = _unicode(self._encode(request))
+        arguments = self._arguments(request)
         for attempt in count(1):
-            reply = self._reply(request)
+            reply = self.reply(self.name, self.format, request)
             try:
-                with closing(self._send(self._sync_client(), arguments, request.timeout)) as chunks:
+                with closing(self._send(self._sync_client(), arguments)) as chunks:
                     for chunk in chunks:
                         yield from reply.feed(chunk)
                 message = reply.finish()
@@ -111,11 +104,11 @@ class SDKProvider(ABC):
 
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         """`stream` for coroutines."""
-        arguments = _unicode(self._encode(request))
+        arguments = self._arguments(request)
         for attempt in count(1):
-            reply = self._reply(request)
+            reply = self.reply(self.name, self.format, request)
             try:
-                chunks = await self._send(await self._loop_client(), arguments, request.timeout)
+                chunks = await self._send(await self._loop_client(), arguments)
                 try:
                     async for chunk in chunks:
                         for delta in reply.feed(chunk):
@@ -156,11 +149,19 @@ class SDKProvider(ABC):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
+    def _new_client(self, *, is_async: bool) -> Any:
+        try:
+            sdk = import_module(self.sdk)  # takes a second
+        except ModuleNotFoundError as error:
+            message = f"{self.name}: the SDK is not installed; pip install 'tools-agent[{self.extra}]'"
+            raise ProviderError(message) from error
+        return self._create_client(sdk, is_async=is_async)
+
     def _sync_client(self) -> Any:
         if self._client is not None:
             return self._client
         if self._created_client is None:
-            self._created_client = self._make_client(is_async=False)
+            self._created_client = self._new_client(is_async=False)
         return self._created_client
 
     async def _loop_client(self) -> Any:
@@ -173,7 +174,7 @@ class SDKProvider(ABC):
                 await abandoned.close()
         loop = asyncio.get_running_loop()
         if loop not in self._loop_clients:
-            client = self._make_client(is_async=True)
+            client = self._new_client(is_async=True)
             lifetime = _closed_with_the_loop(client)
             self._loop_clients[loop] = client, lifetime
             await anext(lifetime)

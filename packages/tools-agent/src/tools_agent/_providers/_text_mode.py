@@ -12,9 +12,8 @@ from uuid import uuid4
 
 from tools_agent._events import Delta, Retrying, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Message, System, User
-from tools_agent._providers._output import instruction
+from tools_agent._providers._encoding import argument_text, instruction, turns
 from tools_agent._providers._provider import Provider, ProviderError, Request
-from tools_agent._providers._turns import argument_text, turns
 from tools_core import InvalidArguments, Result, ToolCall
 
 _EXAMPLE = '<tool_call name="the_tool">\n{"city": "Oslo", "days": 2}\n</tool_call>'

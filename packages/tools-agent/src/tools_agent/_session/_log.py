@@ -9,8 +9,8 @@ from threading import RLock
 from typing import Any
 from uuid import uuid4
 
-from tools_agent._messages import Assistant, Message, ToolResult
-from tools_agent._session._transcript import CallState, Change, Transcript, effective, with_unique_ids
+from tools_agent._messages import Assistant, Message, ToolResult, with_unique_ids
+from tools_agent._session._transcript import CallState, Change, Transcript, effective
 from tools_agent._stores._store import Record, SessionConflictError, Store
 from tools_core import Result, ToolCall
 

@@ -5,13 +5,11 @@ A message owns the results of its calls. So a call has at most one result, direc
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
-from uuid import uuid4
 
-from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict
+from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict, with_unique_ids
 from tools_agent._stores._store import Record, damaged
-from tools_core import ToolCall
 
 Stored = Message | dict[str, Any]
 Change = tuple[str, dict[str, Any]]
@@ -313,18 +311,3 @@ def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
                 "leave it out, or pass heal=True to drop such results"
             )
     return changes
-
-
-def with_unique_ids(reply: Assistant, call_ids: Container[str | None]) -> Assistant:
-    """Return a reply whose calls have ids that no other call of the session has.
-
-    Some servers send none, or count from 0 in each reply. A reply that changes loses its provider's own items.
-    """
-    calls: list[ToolCall] = []
-    used: set[str] = set()
-    for call in reply.tool_calls:
-        id = call.id if call.id and call.id not in call_ids and call.id not in used else f"call_{uuid4().hex[:24]}"
-        used.add(id)
-        calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
-    is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
-    return reply if is_same else reply.replace(tool_calls=calls, items=())
