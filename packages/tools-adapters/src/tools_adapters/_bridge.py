@@ -1,4 +1,4 @@
-"""Shared parts of the adapters: calling our tools, wrapping other tools, and converting content."""
+"""Shared parts of the adapters: call our tools, wrap tools of frameworks, convert content."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"]
 
 
 class Executor(Protocol):
-    """Makes calls under its own policy and hooks, as a `tools_runtime.Executor` does."""
+    """Runs calls under its own policy and hooks, as a `tools_runtime.Executor` does."""
 
     def call(self, call: ToolCall, /, *, context: Context | None = None) -> Result: ...
     async def acall(self, call: ToolCall, /, *, context: Context | None = None) -> Result: ...
@@ -24,11 +24,11 @@ class Executor(Protocol):
 class Options(TypedDict, total=False):
     """The options of each `to_...` function.
 
-    `executor` makes the calls, so that its policy and hooks hold; by default the tools are called directly. The
-    workspace, state and deadline of `context` apply to every call, and cancelling it cancels them; its `on_progress`
-    replaces the framework's own progress, and its run id counts where the framework does not name the conversation.
-    `approve`, "all" or a function of an `ApprovalRequest`, answers for tools that require approval, in place of the
-    framework's own way to ask.
+    `executor` runs the calls under its policy and hooks; without it the tools are called directly. The workspace, state
+    and deadline of `context` apply to every call, and cancelling it cancels them; its `on_progress` replaces the
+    framework's own progress, and its run id applies if the framework does not name the conversation. `approve`, "all"
+    or a function of an `ApprovalRequest`, answers for tools that require approval instead of the framework's own way
+    to ask.
     """
 
     executor: Executor | None
@@ -41,13 +41,13 @@ def bridge(
 ) -> list[BridgedTool]:
     """Return the tools as another framework sees them; two of one name are a ValueError."""
     if executor is not None and approve is not None:
-        raise TypeError("give approve= to the executor, which decides about all calls")
-    registry = tools if isinstance(tools, Registry) else _registered(tools)
-    found = dict(registry.items())  # without those that cannot be loaded
-    names = legal_names(found, "openai")
-    given = Context() if context is None else context
+        raise TypeError("pass approve= to the executor, which decides about all calls")
+    registry = tools if isinstance(tools, Registry) else _registry_of(tools)
+    loaded = dict(registry.items())  # broken tools are left out
+    names = legal_names(loaded, "openai")
+    shared = Context() if context is None else context
     caller, options = (registry, {"approve": approve}) if executor is None else (executor, {})
-    return [BridgedTool(names[key], key, each, caller, options, given) for key, each in found.items()]
+    return [BridgedTool(names[key], key, tool, caller, options, shared) for key, tool in loaded.items()]
 
 
 class BridgedTool:
@@ -58,10 +58,12 @@ class BridgedTool:
     ) -> None:
         self.name = name
         self.definition = {**tool.definition, "name": name}
+        if tool.examples:
+            self.definition["examples"] = tool.examples  # a part of the description
         function = openai.definitions([self.definition])[0]["function"]
         self.description: str = function["description"]
         self.schema: dict[str, Any] = function["parameters"]
-        # The framework has to ask before a call where neither an executor nor `approve` decides.
+        # The framework has to ask before a call if neither an executor nor `approve` decides.
         self.needs_approval = tool.requires_approval and options == {"approve": None}
         self._key = key  # its name in the registry or executor
         self._caller = caller
@@ -74,11 +76,14 @@ class BridgedTool:
         return responses_strict.definitions([self.definition])[0]
 
     def call(self, arguments: Mapping[str, Any] | str | None, **facts: Any) -> Result:
-        """Call the tool with arguments as the model sent them, JSON text included: the tool itself validates them.
+        """Call the tool with the model's arguments, a mapping or JSON text, which the tool itself validates.
 
-        The facts are those that the framework passes with a call: `call_id` is the provider's, `run_id` names the
-        conversation, `on_progress` receives the tool's reports unless the given context does, and `approved` is true if
-        the framework has asked, if it had to, and the call is allowed. `strict` drops the nulls of absent arguments.
+        Args:
+            arguments: The arguments as the model sent them.
+            **facts: Facts that the framework passes with a call. `call_id` is the provider's, `run_id` names the
+                conversation, `on_progress` receives the tool's reports unless the shared context does, `approved` is
+                true if the framework has asked a person and the call is allowed, and `strict` drops the nulls of absent
+                arguments.
         """
         call, options, unlink = self._prepare(arguments, **facts)
         try:
@@ -95,9 +100,9 @@ class BridgedTool:
             unlink()
 
     def request_in(self, result: Result) -> Mapping[str, Any] | None:
-        """Return the request, as plain JSON, of a call that was not made because the framework has to ask first.
+        """Return the request, as plain JSON, of a call that waits for the framework's approval.
 
-        It has the `arguments`, valid and repaired, the `effects` and the `reasons`; call again with `approved=True`.
+        It has the `arguments`, valid and repaired, the `effects` and the `reasons`; retry with `approved=True`.
         """
         return result.metadata.get("pending") if self.needs_approval else None
 
@@ -111,18 +116,18 @@ class BridgedTool:
         approved: bool = False,
         strict: bool = False,
     ) -> tuple[ToolCall, dict[str, Any], Callable[[], None]]:
-        """Make a call, the options of the caller, and the function that unlinks its context from the given one."""
+        """Return a call, the options of the caller, and a function that unlinks the call's context from the shared."""
         if strict:
             item = {"type": "function_call", "name": self.name, "arguments": arguments}
             arguments = responses_strict.calls(item, [self.definition])[0].raw_arguments
-        given = self._context
-        context = Context(workspace=given.workspace, state=given.state, run_id=str(run_id or given.run_id))
-        context.deadline, context.timeout = given.deadline, given.timeout
-        context.on_progress = given.on_progress or on_progress
+        shared = self._context
+        context = Context(workspace=shared.workspace, state=shared.state, run_id=str(run_id or shared.run_id))
+        context.deadline, context.timeout = shared.deadline, shared.timeout
+        context.on_progress = shared.on_progress or on_progress
         options = {**self._options, "context": context}
         if approved and self.needs_approval:
             options["approve"] = "all"
-        return ToolCall(call_id, self._key, arguments), options, given.on_cancel(context.cancel)
+        return ToolCall(call_id, self._key, arguments), options, shared.on_cancel(context.cancel)
 
 
 def foreign_tool(
@@ -132,7 +137,7 @@ def foreign_tool(
     parameters: Mapping[str, Any],
     requires_approval: bool = False,
 ) -> Tool:
-    """Make a tool that calls another framework's.
+    """Return a tool that calls another framework's.
 
     `body` receives valid arguments and the context, and returns any value or a Result. An exception becomes an error
     result; `ToolError` sets its message and type.
@@ -154,7 +159,7 @@ def foreign_tool(
 
 
 def parts_of(result: Result, *kinds: str) -> list[Any]:
-    """Return what the model reads: texts, and blocks of these kinds and MIME types; others are described in text."""
+    """Return the content for the model: texts, and blocks of these kinds and MIME types; text describes the others."""
     content = result.content if result.ok else result.error or str(result.error_type)
     parts = (content,) if isinstance(content, str) else content
     return [
@@ -164,39 +169,39 @@ def parts_of(result: Result, *kinds: str) -> list[Any]:
 
 
 def content_of(result: Result, write: Callable[[Any], Any], *kinds: str) -> Any:
-    """Return what the model reads: one text, or if blocks of these kinds are among the parts, each part as written."""
+    """Return the content for the model: one text, or every part as `write` renders it if there are such blocks."""
     parts = parts_of(result, *kinds)
     return "\n".join(parts) if all(isinstance(part, str) for part in parts) else [write(part) for part in parts]
 
 
 def text_of(result: Result) -> str:
-    """Return what the model reads as text alone."""
+    """Return the content for the model as text alone."""
     return "\n".join(parts_of(result))
 
 
 def halt_in(data: Any) -> str | None:
-    """Return the content of a halt, from the plain JSON that a message of a framework has; None for anything else."""
+    """Return the content of a halt from a framework's copy of `Result.to_dict()`; None for anything else."""
     metadata = data.get("metadata") if isinstance(data, Mapping) else None
     is_halt = isinstance(metadata, Mapping) and metadata.get("halted") is True
     return str(Result.from_dict(data)) if is_halt else None
 
 
 def block_of(data: bytes | str, mime_type: str | None = None, name: str | None = None) -> Any:
-    """Make a block of another framework's bytes, or base64: an image or sound where the type says so, else a file."""
+    """Return a block with another framework's bytes or base64: an image or audio if the type says so, else a file."""
     kind = (mime_type or "").partition("/")[0]
     content = base64.b64decode(data) if isinstance(data, str) else data
     return {"image": Image, "audio": Audio}.get(kind, File)(content, mime_type, name=name)
 
 
 def _text(part: Any) -> str:
-    """Return text that UTF-8 can encode; of a block the content of a file of text, a description of other bytes."""
+    """Return a part as text: the content of a text file, a description of other blocks."""
     return openai.content([part])[0].get("text") or str(part)
 
 
-def _registered(tools: Any) -> Registry:
-    made = Registry()
+def _registry_of(tools: Any) -> Registry:
+    registry = Registry()
     if isinstance(tools, Mapping):
-        tools = [each.renamed(name) for name, each in tools.items()]
-    for each in tools if isinstance(tools, Iterable) and not isinstance(tools, Tool) else [tools]:
-        made.register(each)
-    return made
+        tools = [tool.renamed(name) for name, tool in tools.items()]
+    for item in tools if isinstance(tools, Iterable) and not isinstance(tools, Tool) else [tools]:
+        registry.register(item)
+    return registry
