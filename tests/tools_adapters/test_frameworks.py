@@ -33,7 +33,7 @@ FRAMEWORKS = sorted(name.removeprefix("to_") for name in tools_adapters.__all__ 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FRAMEWORKS)
-def test_an_adapter_carries_what_it_promises_and_its_example_runs(environment_with, name, tmp_path):
+def test_an_adapter_keeps_its_promises_and_its_example_runs(environment_with, name, tmp_path):
     examples = [block for block in BLOCKS if re.search(rf"import .*\b(?:to|from)_{name}\b", block)]
     assert examples
     for number, example in enumerate(examples):
@@ -43,9 +43,9 @@ def test_an_adapter_carries_what_it_promises_and_its_example_runs(environment_wi
     python = environment_with(f"adapter-{extra}", ours, ["pytest"], HERE / f"constraints/{name}.txt")
     options = ["--noconftest", "--import-mode=importlib", "-pno:cacheprovider", "-c/dev/null", f"--rootdir={ROOT}"]
     command = [python, "-m", "pytest", "-q", *options, HERE / f"inside/{name}.py", HERE / "inside/example.py"]
-    given = {"cwd": tmp_path, "env": VARIABLES | {"HOME": str(tmp_path)}, "stdin": subprocess.DEVNULL}
-    ended = subprocess.run(command, **given, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    surroundings = {"cwd": tmp_path, "env": VARIABLES | {"HOME": str(tmp_path)}, "stdin": subprocess.DEVNULL}
+    process = subprocess.run(command, **surroundings, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_importing_the_package_imports_no_framework():

@@ -145,7 +145,7 @@ def test_inherited_functions_count_and_private_and_class_methods_do_not():
 
 def test_string_annotations_are_resolved():
     namespace = {"StrictToolset": StrictToolset}
-    exec(  # noqa: S102  (a module of its own, with string annotations)
+    exec(  # noqa: S102  (a separate module with string annotations)
         "from __future__ import annotations\nfrom typing import Annotated\n"
         "class Late(StrictToolset, name='Late', description='Late.'):\n"
         "    def f(self, x: Annotated[int, 'a number']) -> str: return str(x)\n",
@@ -169,11 +169,11 @@ def test_the_example_in_the_docstring_works():
     assert doctest.testmod(tools_adapters.rigging).failed == 0
 
 
-def test_the_supported_types_are_those_of_rigging():
+def test_the_supported_types_equal_the_types_of_rigging():
     assert [int, float, str, bool] == SUPPORTED_TOOL_ARGUMENT_TYPES_LIST
 
 
-def test_the_example_in_the_documentation_prints_what_it_says(capsys):
+def test_the_documented_example_prints_its_output(capsys):
     page = (Path(__file__).parents[2] / "docs/adapters.md").read_text(encoding="utf-8")
     (block,) = re.findall(
         r"^```python\n((?:(?!```).)*?tools_adapters\.rigging.*?)^```$", page, re.DOTALL | re.MULTILINE

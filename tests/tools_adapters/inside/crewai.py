@@ -19,23 +19,23 @@ from tools_core import Context, Result, tool
 
 
 class Scripted(BaseLLM):
-    """Makes the given tool calls in its first answer, and says "done" in its second."""
+    """Call the tools of `calls` first, then answer "done"."""
 
     calls: list[Any] = []
     native: bool = True
     definitions: list[Any] = []
-    seen: list[Any] = []
+    requests: list[Any] = []
 
     def call(self, messages, tools=None, **keywords):
-        self.seen = list(messages)
+        self.requests = list(messages)
         self.definitions = tools or []
         if any(message["role"] == ("tool" if self.native else "assistant") for message in messages):
             return "done" if self.native else "Thought: I know.\nFinal Answer: done"
         if not self.native:
-            ((name, given),) = self.calls
-            return f"Thought: I act.\nAction: {name}\nAction Input: {json.dumps(given)}"
-        functions = [{"name": name, "arguments": json.dumps(given)} for name, given in self.calls]
-        return [{"id": f"call_{at}", "type": "function", "function": each} for at, each in enumerate(functions)]
+            ((name, arguments),) = self.calls
+            return f"Thought: I act.\nAction: {name}\nAction Input: {json.dumps(arguments)}"
+        functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in self.calls]
+        return [{"id": f"call_{at}", "type": "function", "function": function} for at, function in enumerate(functions)]
 
     async def acall(self, *args, **keywords):
         return self.call(*args, **keywords)
@@ -49,7 +49,7 @@ def run(tools, *calls, native=True, tasks=1):
     agent = Agent(role="Clerk", goal="Work", backstory="None", llm=model, tools=tools)
     work = [Task(description=f"Work {at}", expected_output="Words", agent=agent) for at in range(tasks)]
     output = Crew(agents=[agent], tasks=work, cache=True, tracing=False).kickoff()
-    return output, [message["content"] for message in model.seen if message["role"] == "tool"], model
+    return output, [message["content"] for message in model.requests if message["role"] == "tool"], model
 
 
 @pytest.mark.filterwarnings("error:function callbacks")
@@ -74,7 +74,7 @@ def test_a_failure_is_a_tool_failure_with_the_type_of_the_error():
 
 
 @pytest.mark.parametrize("native", [True, False], ids=["native tool calls", "calls in text"])
-def test_the_result_of_a_halt_is_the_answer_and_that_of_a_later_call_is_not(native):
+def test_a_halt_is_the_answer_of_its_run_alone(native):
     @tool
     def leave_if(now: bool, well: bool) -> object:
         """End the run."""
@@ -87,17 +87,17 @@ def test_the_result_of_a_halt_is_the_answer_and_that_of_a_later_call_is_not(nati
 
 
 def test_pictures_are_described_and_no_result_is_cached():
-    shown = []
+    calls = []
 
     @tool
     def show() -> Result:
         """Show."""
-        shown.append(1)
+        calls.append(1)
         return picture.call()
 
     _, answers, _ = run(to_crewai(show), ("show", {}), tasks=2)
     assert answers[0].startswith("see\n[image image/png, 12 bytes]\n[file application/pdf")
-    assert len(shown) == 2
+    assert len(calls) == 2
 
 
 def test_a_call_that_requires_approval_is_refused_without_it():
@@ -105,8 +105,8 @@ def test_a_call_that_requires_approval_is_refused_without_it():
     _, (answer,), _ = run(to_crewai(remove), ("remove", {"path": "a"}))
     assert answer.startswith("remove needs approval by the user and was not run")
     assert ("(code: approval_required)" in answer, removed) == (True, [])
-    (made,) = to_crewai(remove, approve=lambda request: request.tool.name == "remove")
-    assert asyncio.run(made.arun(path="a")) == "removed a"
+    (converted,) = to_crewai(remove, approve=lambda request: request.tool.name == "remove")
+    assert asyncio.run(converted.arun(path="a")) == "removed a"
 
 
 def test_their_tools_become_ours():

@@ -24,7 +24,7 @@ PICTURE = (Image(PNG).to_dict()["data"], "image/png")
 
 @component
 class Scripted:
-    """Makes the given tool calls in its first answer, and says "done" in its second."""
+    """Call the tools of `calls` first, then answer "done"."""
 
     def __init__(self, calls: list[tuple[str, dict[str, Any]]]) -> None:
         self.calls = calls
@@ -32,10 +32,10 @@ class Scripted:
 
     @component.output_types(replies=list[ChatMessage])
     def run(self, messages: list[ChatMessage], tools: Any = None) -> dict[str, Any]:
-        self.definitions = [each.tool_spec for each in tools]
+        self.definitions = [tool.tool_spec for tool in tools]
         if any(message.tool_call_results for message in messages):
             return {"replies": [ChatMessage.from_assistant("done")]}
-        calls = [ToolCall(name, given, id=f"call_{at}") for at, (name, given) in enumerate(self.calls)]
+        calls = [ToolCall(name, arguments, id=f"call_{at}") for at, (name, arguments) in enumerate(self.calls)]
         return {"replies": [ChatMessage.from_assistant(tool_calls=calls)]}
 
     @component.output_types(replies=list[ChatMessage])
@@ -46,16 +46,20 @@ class Scripted:
 def run(tools, *calls, is_async=False, hooks=None, **options):
     agent = Agent(chat_generator=Scripted(list(calls)), tools=to_haystack(tools, **options), hooks=hooks)
     messages = [ChatMessage.from_user("go")]
-    made = asyncio.run(agent.run_async(messages=messages)) if is_async else agent.run(messages=messages)
-    return made, [each for message in made["messages"] for each in message.tool_call_results], agent.chat_generator
+    state = asyncio.run(agent.run_async(messages=messages)) if is_async else agent.run(messages=messages)
+    return (
+        state,
+        [result for message in state["messages"] for result in message.tool_call_results],
+        agent.chat_generator,
+    )
 
 
 @BOTH
 def test_the_schema_is_ours_and_so_are_repairs_and_messages(is_async):
     calls = [("weather", {"city": "Oslo", "days": "3"}), ("weather", {"days": "x"}), ("fail", {})]
     context = Context(run_id="talk")
-    made, (first, second, third), model = run([weather, fail], *calls, is_async=is_async, context=context)
-    assert made["last_message"].text == "done"
+    state, (first, second, third), model = run([weather, fail], *calls, is_async=is_async, context=context)
+    assert state["last_message"].text == "done"
     assert model.definitions[0]["parameters"] == weather.input_schema
     output = json.loads(first.result)
     assert (output["days"], output["run"], first.error) == (3, "talk", False)
@@ -67,10 +71,10 @@ def test_the_schema_is_ours_and_so_are_repairs_and_messages(is_async):
 @BOTH
 @pytest.mark.parametrize("well", [True, False])
 def test_a_halt_ends_the_run(well, is_async):
-    made, (answer,), _ = run([leave], ("leave", {"well": well}), is_async=is_async)
+    state, (answer,), _ = run([leave], ("leave", {"well": well}), is_async=is_async)
     assert answer.result == ("bye" if well else "bitter end")
-    assert made["exit_reason"] == "halted by leave"
-    assert made["last_message"].tool_call_results == [answer]
+    assert state["exit_reason"] == "halted by leave"
+    assert state["last_message"].tool_call_results == [answer]
 
 
 def test_pictures_and_pdfs_go_to_the_model():
@@ -124,8 +128,8 @@ def test_their_tools_become_ours():
     async def half(number: int) -> float:
         return number / 2
 
-    def shout(found):
-        return f"<{found['word']}>"
+    def shout(value):
+        return f"<{value['word']}>"
 
     raw, parts = {"source": "parts", "raw_result": True}, [TextContent("here"), ImageContent(*PICTURE)]
     theirs = [
@@ -139,10 +143,10 @@ def test_their_tools_become_ours():
         def warm_up(self) -> None:
             self.tools = theirs[1:]
 
-    found = {each.name: each for each in from_haystack([theirs[0], Lazy([])])}
-    assert found["divide"].call(number=5).output == 2
-    assert found["divide"].call(number=0).error == "ZeroDivisionError: integer division or modulo by zero"
-    assert found["divide"].call(number="x").error_type == "validation_error"
-    assert found["half"].call(number=5).output == 2.5
-    assert found["picture"].call().content == ("here", Image(PNG))
-    assert found["say"].call() == Result.ok({"word": "a"}, content="<a>")
+    tools = {tool.name: tool for tool in from_haystack([theirs[0], Lazy([])])}
+    assert tools["divide"].call(number=5).output == 2
+    assert tools["divide"].call(number=0).error == "ZeroDivisionError: integer division or modulo by zero"
+    assert tools["divide"].call(number="x").error_type == "validation_error"
+    assert tools["half"].call(number=5).output == 2.5
+    assert tools["picture"].call().content == ("here", Image(PNG))
+    assert tools["say"].call() == Result.ok({"word": "a"}, content="<a>")

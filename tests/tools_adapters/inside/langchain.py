@@ -32,17 +32,17 @@ def call(name, **arguments):
     return {"type": "tool_call", "id": "call_1", "name": name, "args": arguments}
 
 
-def agent(tools, *asked, **options):
-    answers = [AIMessage("", tool_calls=list(asked)), AIMessage("done")]
+def agent(tools, *calls, **options):
+    answers = [AIMessage("", tool_calls=list(calls)), AIMessage("done")]
     return create_agent(Model(responses=answers), to_langchain(tools), **options)
 
 
-def messages(made):
-    return made.invoke({"messages": "hi"})["messages"]
+def messages(agent):
+    return agent.invoke({"messages": "hi"})["messages"]
 
 
-def output_of(made, **arguments):
-    return made.invoke(call(made.name, **arguments)).artifact["output"]
+def output_of(agent, **arguments):
+    return agent.invoke(call(agent.name, **arguments)).artifact["output"]
 
 
 def test_the_schema_is_ours_and_so_are_repairs_and_messages():
@@ -56,13 +56,13 @@ def test_the_schema_is_ours_and_so_are_repairs_and_messages():
 
 
 def test_a_failure_is_an_error_message_or_an_exception_without_a_call():
-    (made,) = to_langchain(fail)
-    message = made.invoke(call("fail"))
+    (converted,) = to_langchain(fail)
+    message = converted.invoke(call("fail"))
     assert (message.status, message.content, message.artifact["error_type"]) == ("error", "no such city", "not_found")
     with pytest.raises(ToolException, match="no such city"):
-        made.invoke({})
+        converted.invoke({})
     with pytest.raises(ToolException, match="send one JSON object"):
-        made.invoke("{")
+        converted.invoke("{")
 
 
 def test_pictures_and_pdfs_are_content_blocks_and_files_of_text_are_text():
@@ -77,8 +77,8 @@ def test_text_that_utf_8_cannot_encode_is_replaced():
 
 
 def test_the_run_is_the_thread_and_progress_goes_to_the_custom_stream():
-    made = agent([weather], call("weather", city="Oslo"), checkpointer=InMemorySaver())
-    events = list(made.stream({"messages": "hi"}, CONFIG, stream_mode=["custom", "values"]))
+    conversation = agent([weather], call("weather", city="Oslo"), checkpointer=InMemorySaver())
+    events = list(conversation.stream({"messages": "hi"}, CONFIG, stream_mode=["custom", "values"]))
     assert ("custom", {"done": 1, "total": 2, "message": "half"}) in events
     assert events[-1][1]["messages"][2].artifact["output"]["run"] == "talk"
 
@@ -88,8 +88,8 @@ def test_asynchronous_agents_cancel_a_tool():
 
 
 def test_a_halt_ends_the_run_with_the_middleware():
-    ended = messages(agent([leave, weather], call("leave"), middleware=[langchain_halt()]))
-    assert [message.content for message in ended] == ["hi", "", "bye"]
+    answers = messages(agent([leave, weather], call("leave"), middleware=[langchain_halt()]))
+    assert [message.content for message in answers] == ["hi", "", "bye"]
     assert messages(agent([leave], call("leave")))[-1].content == "done"
 
 
@@ -103,43 +103,43 @@ def test_a_halt_ends_the_run_with_the_middleware():
 )
 def test_a_call_that_requires_approval_interrupts_the_graph(decision, expected, done):
     remove, removed = removal()
-    made = agent([remove], call("remove", path="a"), checkpointer=InMemorySaver())
-    (interrupt,) = made.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]
+    conversation = agent([remove], call("remove", path="a"), checkpointer=InMemorySaver())
+    (interrupt,) = conversation.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]
     assert interrupt.value["action_requests"][0]["args"] == {"path": "a"}
     assert removed == []
-    ended = made.invoke(Command(resume={"decisions": [decision]}), CONFIG)["messages"]
-    assert (ended[2].content, removed) == (expected, done)
+    answers = conversation.invoke(Command(resume={"decisions": [decision]}), CONFIG)["messages"]
+    assert (answers[2].content, removed) == (expected, done)
 
 
-def test_a_wrong_answer_to_an_interrupt_says_what_would_work():
-    made = agent([removal()[0]], call("remove", path="a"), checkpointer=InMemorySaver())
-    made.invoke({"messages": "hi"}, CONFIG)
+def test_a_wrong_answer_to_an_interrupt_shows_a_valid_one():
+    conversation = agent([removal()[0]], call("remove", path="a"), checkpointer=InMemorySaver())
+    conversation.invoke({"messages": "hi"}, CONFIG)
     with pytest.raises(ValueError, match="resume with"):
-        made.invoke(Command(resume=True), CONFIG)
+        conversation.invoke(Command(resume=True), CONFIG)
 
 
 def test_parallel_calls_are_approved_one_by_one():
     remove, removed = removal()
-    asked = [call("remove", path=path) | {"id": path} for path in ("a", "b")]
-    made = agent([remove], *asked, checkpointer=InMemorySaver())
+    calls = [call("remove", path=path) | {"id": path} for path in ("a", "b")]
+    conversation = agent([remove], *calls, checkpointer=InMemorySaver())
     answers = {}
-    for each in made.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]:
-        is_b = each.value["action_requests"][0]["args"]["path"] == "b"
-        answers[each.id] = {"decisions": [{"type": "approve" if is_b else "reject"}]}
+    for interrupt in conversation.invoke({"messages": "hi"}, CONFIG)["__interrupt__"]:
+        is_b = interrupt.value["action_requests"][0]["args"]["path"] == "b"
+        answers[interrupt.id] = {"decisions": [{"type": "approve" if is_b else "reject"}]}
     assert len(answers) == 2
-    made.invoke(Command(resume=answers), CONFIG)
+    conversation.invoke(Command(resume=answers), CONFIG)
     assert removed == ["b"]
 
 
 def test_a_node_with_several_calls_cannot_ask_and_so_refuses():
     remove, removed = removal()
     graph = StateGraph(MessagesState).add_node("tools", ToolNode(to_langchain(remove))).set_entry_point("tools")
-    asked = AIMessage("", tool_calls=[call("remove", path="a")])
-    ended = graph.compile(checkpointer=InMemorySaver()).invoke({"messages": [asked]}, CONFIG)
-    assert (ended["messages"][-1].artifact["error_type"], removed) == ("approval_required", [])
+    message = AIMessage("", tool_calls=[call("remove", path="a")])
+    state = graph.compile(checkpointer=InMemorySaver()).invoke({"messages": [message]}, CONFIG)
+    assert (state["messages"][-1].artifact["error_type"], removed) == ("approval_required", [])
 
 
-def test_a_call_that_requires_approval_does_not_run_where_nothing_allows_it():
+def test_a_call_that_requires_approval_does_not_run_in_a_custom_tool_node():
     remove, removed = removal()
     with pytest.raises(ToolException, match="needs approval"):
         to_langchain(remove)[0].invoke({"path": "a"})
@@ -154,14 +154,14 @@ def test_a_call_that_requires_approval_does_not_run_where_nothing_allows_it():
 def test_an_executor_makes_the_calls_under_its_policy():
     policy = Policy([{"decision": "deny", "tool": "fail"}], files=(), project=False, default="allow")
     with Executor([weather, fail], policy=policy) as executor:
-        made = to_langchain([weather, fail], executor=executor)
-        assert asyncio.run(made[0].ainvoke(call("weather", city="Oslo"))).status == "success"
-        assert made[1].invoke(call("fail")).artifact["error_type"] == "denied"
+        converted = to_langchain([weather, fail], executor=executor)
+        assert asyncio.run(converted[0].ainvoke(call("weather", city="Oslo"))).status == "success"
+        assert converted[1].invoke(call("fail")).artifact["error_type"] == "denied"
         with pytest.raises(TypeError, match="to the executor"):
             to_langchain(weather, executor=executor, approve="all")
 
 
-def test_tools_come_from_whatever_holds_some():
+def test_registries_mappings_toolsets_and_functions_convert():
     class Notes(Toolset):
         def add(self, text: str) -> str:
             """Add a note."""
@@ -172,8 +172,8 @@ def test_tools_come_from_whatever_holds_some():
 
     registry = Registry()
     registry.register(weather)
-    given = [registry, {"here": weather}, weather, plain, [weather, Notes()], Notes(), Notes]
-    names = [" ".join(each.name for each in to_langchain(tools)) for tools in given]
+    sources = [registry, {"here": weather}, weather, plain, [weather, Notes()], Notes(), Notes]
+    names = [" ".join(tool.name for tool in to_langchain(tools)) for tools in sources]
     assert names == ["weather", "here", "weather", "plain", "weather notes_add", "notes_add", "notes_add"]
     with pytest.raises(ValueError, match="the name is taken by"):
         to_langchain([weather, tool(plain, name="weather")])
@@ -181,8 +181,8 @@ def test_tools_come_from_whatever_holds_some():
         to_langchain(weather, aprove="all")
 
 
-def test_calls_have_the_parts_of_the_given_context_and_two_conversions_are_two_runs(tmp_path):
-    seen = []
+def test_calls_receive_the_context_of_their_conversion(tmp_path):
+    reports = []
 
     @tool
     async def look(context: Context) -> object:
@@ -190,12 +190,14 @@ def test_calls_have_the_parts_of_the_given_context_and_two_conversions_are_two_r
         context.progress(1)
         return [str(context.workspace), dict(context.state), context.run_id]
 
-    given = Context(workspace=tmp_path, state={"user": 1}, run_id="mine", on_progress=lambda *facts: seen.append(facts))
-    assert output_of(to_langchain(look, context=given)[0]) == [str(tmp_path), {"user": 1}, "mine"]
-    assert seen == [(1, None, "")]
+    context = Context(
+        workspace=tmp_path, state={"user": 1}, run_id="mine", on_progress=lambda *facts: reports.append(facts)
+    )
+    assert output_of(to_langchain(look, context=context)[0]) == [str(tmp_path), {"user": 1}, "mine"]
+    assert reports == [(1, None, "")]
     assert len({output_of(to_langchain(look)[0])[2] for _ in range(2)}) == 2
-    given.cancel()
-    assert to_langchain(look, context=given)[0].invoke(call("look")).artifact["error_type"] == "cancelled"
+    context.cancel()
+    assert to_langchain(look, context=context)[0].invoke(call("look")).artifact["error_type"] == "cancelled"
 
 
 def test_their_tools_become_ours():
@@ -213,12 +215,12 @@ def test_their_tools_become_ours():
         return [{"type": "text", "text": "a"}, image], {"n": 1}
 
     ours = from_langchain([divide, show])
-    assert [(each.name, each.description) for each in ours] == [("divide", "Divide."), ("_9_show", "Show.")]
+    assert [(tool.name, tool.description) for tool in ours] == [("divide", "Divide."), ("_9_show", "Show.")]
     assert ours[0].definition["input_schema"]["required"] == ["a", "b"]
     assert ours[0].call({"a": "8", "b": 2}).content == "4.0"
     assert (ours[0].call({"a": 1, "b": 0}).error, ours[0].call({"a": 1}).error_type) == ("b is 0", "validation_error")
-    shown = ours[1].call({})
-    assert (shown.output, shown.halted, shown.content[1].kind) == ({"n": 1}, True, "image")
+    result = ours[1].call({})
+    assert (result.output, result.halted, result.content[1].kind) == ({"n": 1}, True, "image")
     assert from_langchain(to_langchain([fail]))[0].call({}).error == "no such city"
 
 

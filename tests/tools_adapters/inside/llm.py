@@ -173,12 +173,12 @@ def test_a_terminal_is_asked_once(command, words, answer, result):
     ours, theirs = pty.openpty()
     os.write(ours, answer)
     done = command(*words, *ERASE, stdin=theirs, stderr=theirs)
-    asked = os.read(ours, 9999)
+    prompt = os.read(ours, 9999)
     os.close(ours)
     os.close(theirs)
     assert done.stdout.endswith(f'["{result}"]\n')
-    assert (asked.decode() + done.stdout).count("[y/N]") == 1
-    assert "a.txt" in asked.decode()
+    assert (prompt.decode() + done.stdout).count("[y/N]") == 1
+    assert "a.txt" in prompt.decode()
 
 
 def test_a_halt_ends_the_command(command):
@@ -192,8 +192,8 @@ def models(tmp_path, monkeypatch):
     (tmp_path / "scripted_models.py").write_text(MODEL)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "scripted_models", raising=False)
-    found = import_module("scripted_models")
-    return found.Scripted(), found.AsyncScripted()
+    models = import_module("scripted_models")
+    return models.Scripted(), models.AsyncScripted()
 
 
 def chain(models, tools, *calls, asynchronous=False, **options):
@@ -208,7 +208,7 @@ BOTH = pytest.mark.parametrize("asynchronous", [False, True])
 
 
 @BOTH
-def test_a_call_is_validated_and_repaired_by_the_tool_and_a_failure_is_an_exception(models, asynchronous):
+def test_the_tool_validates_and_repairs_a_call_and_a_failure_raises(models, asynchronous):
     assert to_llm(weather)[0].input_schema == weather.input_schema
     calls = [("weather", {"city": "Oslo", "days": "3"}), ("weather", {"days": "x"}), ("fail", {})]
     context = Context(run_id="talk")
@@ -229,7 +229,7 @@ def test_a_halt_pauses_the_chain_and_carries_the_result(models, asynchronous):
 def test_pictures_and_pdfs_are_attachments(models):
     (result,) = chain(models, [picture], ("picture", {}))
     assert result.output.startswith("see\n")
-    assert [(each.type, each.content[:4]) for each in result.attachments] == [
+    assert [(attachment.type, attachment.content[:4]) for attachment in result.attachments] == [
         ("image/png", PNG[:4]),
         ("application/pdf", b"%PDF"),
     ]
@@ -264,14 +264,14 @@ def test_their_tools_become_ours():
         """Ask."""
         raise llm.PauseChain("wait for the user")
 
-    found = {each.name: each for each in from_llm([Notes, divide, llm.Tool.function(show), ask])}
-    assert found["Notes_add"].call({"text": "a"}, Context(call_id="call_1")).output == "call_1: a"
-    assert found["divide"].description == "Divide 10."
-    assert found["divide"].call(number=5).output == 2
-    assert "division" in (found["divide"].call(number=0).error or "")
-    assert found["divide"].call(number="x").error_type == "validation_error"
-    assert found["show"].call().content == ("here", Image(PNG))
+    tools = {tool.name: tool for tool in from_llm([Notes, divide, llm.Tool.function(show), ask])}
+    assert tools["Notes_add"].call({"text": "a"}, Context(call_id="call_1")).output == "call_1: a"
+    assert tools["divide"].description == "Divide 10."
+    assert tools["divide"].call(number=5).output == 2
+    assert "division" in (tools["divide"].call(number=0).error or "")
+    assert tools["divide"].call(number="x").error_type == "validation_error"
+    assert tools["show"].call().content == ("here", Image(PNG))
     with pytest.raises(DefinitionError, match=r"\.odd: the schema at #/properties/a/type"):
         from_llm([llm.Tool("odd", "Odd.", {"properties": {"a": {"type": "picture"}}}, ask)])
-    paused = found["ask"].call()
+    paused = tools["ask"].call()
     assert (paused.halted, paused.error) == (True, "wait for the user")

@@ -15,7 +15,7 @@ from samples import fail, is_cancelled, leave, picture, removal, weather
 
 from tools_adapters import from_openai_agents, openai_agents_halt, to_openai_agents
 
-agents.set_trace_processors([])  # traces are made, and sent nowhere
+agents.set_trace_processors([])  # do not send traces
 
 
 class Fake(Model):
@@ -45,7 +45,7 @@ def answer_to(tools, name, arguments, **options):
     return next(item for item in result.new_items if isinstance(item, ToolCallOutputItem))
 
 
-def test_a_schema_that_can_be_strict_is_and_another_is_sent_as_it_is():
+def test_a_schema_is_strict_if_it_can_be():
     strict, plain = to_openai_agents([weather, fail])
     assert (strict.strict_json_schema, strict.params_json_schema["required"][:2]) == (True, ["city", "days"])
     assert (plain.strict_json_schema, plain.params_json_schema["properties"].keys()) == (False, {"options"})
@@ -70,14 +70,14 @@ def test_pictures_and_files_are_parts_of_the_output():
     assert (parts[2]["filename"], parts[3]["text"]) == ("a.pdf", "[file, text/plain]\nwords")
 
 
-def test_the_run_is_the_group_of_the_trace_or_the_trace_or_the_conversion():
-    def run_of(made, config=None):
-        return answer_to(made, "weather", {"city": "Oslo"}, run_config=config).custom_data["output"]["run"]
+def test_the_run_is_the_trace_group_else_the_trace_else_the_conversion():
+    def run_of(tools, config=None):
+        return answer_to(tools, "weather", {"city": "Oslo"}, run_config=config).custom_data["output"]["run"]
 
-    made, off = to_openai_agents(weather), RunConfig(tracing_disabled=True)
-    assert run_of(made, RunConfig(group_id="talk")) == "talk"
-    assert run_of(made).startswith("trace_")
-    assert run_of(made, off) == run_of(made, off) != run_of(to_openai_agents(weather), off)
+    tools, off = to_openai_agents(weather), RunConfig(tracing_disabled=True)
+    assert run_of(tools, RunConfig(group_id="talk")) == "talk"
+    assert run_of(tools).startswith("trace_")
+    assert run_of(tools, off) == run_of(tools, off) != run_of(to_openai_agents(weather), off)
 
 
 def test_cancelling_a_run_cancels_its_tool():
@@ -86,8 +86,8 @@ def test_cancelling_a_run_cancels_its_tool():
 
 def test_a_halt_ends_the_run_with_its_behaviour():
     def output(name, behavior, **arguments):
-        asked = agent(to_openai_agents([leave, weather]), name, arguments, tool_use_behavior=behavior)
-        return Runner.run_sync(asked, "hi").final_output
+        tester = agent(to_openai_agents([leave, weather]), name, arguments, tool_use_behavior=behavior)
+        return Runner.run_sync(tester, "hi").final_output
 
     assert output("leave", openai_agents_halt()) == "bye"
     assert output("weather", openai_agents_halt(), city="Oslo") == output("leave", "run_llm_again") == "done"
@@ -96,21 +96,21 @@ def test_a_halt_ends_the_run_with_its_behaviour():
 @pytest.mark.parametrize(("is_approved", "done"), [(True, ["a"]), (False, [])])
 def test_a_call_that_requires_approval_interrupts_the_run(is_approved, done):
     remove, removed = removal()
-    made = agent(to_openai_agents(remove), "remove", {"path": "a", "force": None})
-    first = Runner.run_sync(made, "hi")
+    tester = agent(to_openai_agents(remove), "remove", {"path": "a", "force": None})
+    first = Runner.run_sync(tester, "hi")
     state, (request,) = first.to_state(), first.interruptions
     assert (request.name, removed) == ("remove", [])
     (state.approve if is_approved else state.reject)(request)
-    assert Runner.run_sync(made, state).final_output == "done"
+    assert Runner.run_sync(tester, state).final_output == "done"
     assert removed == done
 
 
 def test_approval_is_asked_for_only_if_the_arguments_fit_and_never_skipped():
     remove, removed = removal()
-    (made,) = to_openai_agents(remove)
-    assert "path is required" in answer_to([made], "remove", {"force": True}).output
+    (tool,) = to_openai_agents(remove)
+    assert "path is required" in answer_to([tool], "remove", {"force": True}).output
     unasked = ToolContext(context=None, tool_name="remove", tool_call_id="1", tool_arguments='{"path": "a"}')
-    assert "requires approval" in asyncio.run(made.on_invoke_tool(unasked, unasked.tool_arguments))
+    assert "requires approval" in asyncio.run(tool.on_invoke_tool(unasked, unasked.tool_arguments))
     assert removed == []
     assert answer_to(to_openai_agents(remove, approve="all"), "remove", {"path": "a"}).output == "removed a"
 
@@ -127,7 +127,7 @@ def test_their_tools_become_ours():
         return ["see", agents.ToolOutputImage(image_url="data:image/png;base64,iVBORw0KGgo=")]
 
     ours = from_openai_agents([divide, show], context=10)
-    assert [each.requires_approval for each in ours] == [False, True]
+    assert [tool.requires_approval for tool in ours] == [False, True]
     assert ours[0].definition["input_schema"]["required"] == ["a", "b"]
     assert ours[0].call({"a": "8", "b": 2}).output == 40.0
     assert ours[0].call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
@@ -135,7 +135,7 @@ def test_their_tools_become_ours():
     assert from_openai_agents(to_openai_agents([fail]))[0].call({}).output == "Error: no such city"
 
 
-def test_their_time_limits_hold_and_what_only_an_agent_runs_is_refused():
+def test_time_limits_hold_and_hosted_tools_are_refused():
     @function_tool(timeout=0.01)
     async def wait() -> None:
         """Wait."""
@@ -147,6 +147,6 @@ def test_their_time_limits_hold_and_what_only_an_agent_runs_is_refused():
 
     assert "timed out" in (from_openai_agents([wait])[0].call().error or "")
     wait.tool_input_guardrails = [check]
-    for each in (wait, agents.WebSearchTool()):
-        with pytest.raises(ValueError, match=f"{each.name} cannot run outside of an agent"):
-            from_openai_agents([each])
+    for hosted in (wait, agents.WebSearchTool()):
+        with pytest.raises(ValueError, match=f"{hosted.name} cannot run outside of an agent"):
+            from_openai_agents([hosted])

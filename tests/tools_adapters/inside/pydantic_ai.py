@@ -29,7 +29,10 @@ def agent(tools, name, arguments, **options):
 
 def returned(result):
     return next(
-        part for each in result.all_messages() for part in each.parts if isinstance(part, pydantic_ai.ToolReturnPart)
+        part
+        for message in result.all_messages()
+        for part in message.parts
+        if isinstance(part, pydantic_ai.ToolReturnPart)
     )
 
 
@@ -46,7 +49,7 @@ def test_the_schema_is_ours_and_so_are_repairs_and_messages():
     assert (wrong.outcome, wrong.content) == ("failed", 'city is required: a string; days must be an integer, got "x"')
 
 
-def test_failures_use_up_no_retries_and_json_that_is_no_object_ends_no_run():
+def test_failures_and_wrong_json_use_no_retries():
     assert answer_to([fail], "fail", {}, retries=0).content == "no such city"
     assert answer_to([weather], "weather", "[1]").outcome == "retried"
 
@@ -59,8 +62,8 @@ def test_pictures_and_pdfs_are_binary_content_and_files_of_text_are_text():
 
 def test_the_run_is_the_conversation_and_progress_is_an_event():
     async def main():
-        made = agent([weather], "weather", {"city": "Oslo"})
-        async with made.run_stream_events("hi", conversation_id="talk") as events:
+        tester = agent([weather], "weather", {"city": "Oslo"})
+        async with tester.run_stream_events("hi", conversation_id="talk") as events:
             return [event async for event in events]
 
     events = asyncio.run(main())
@@ -85,13 +88,13 @@ def test_a_halt_ends_the_run_with_the_capability():
 )
 def test_a_call_that_requires_approval_is_deferred(approval, content, done):
     remove, removed = removal()
-    made = agent([remove], "remove", {"path": "a"}, output_type=[str, DeferredToolRequests])
-    first = made.run_sync("hi")
+    tester = agent([remove], "remove", {"path": "a"}, output_type=[str, DeferredToolRequests])
+    first = tester.run_sync("hi")
     assert first.output.approvals[0].args == {"path": "a"}
     assert first.output.metadata["call_1"]["arguments"] == {"path": "a"}
     assert removed == []
     results = pydantic_ai.DeferredToolResults(approvals={"call_1": approval})
-    second = made.run_sync(message_history=first.all_messages(), deferred_tool_results=results)
+    second = tester.run_sync(message_history=first.all_messages(), deferred_tool_results=results)
     assert (returned(second).content, removed) == (content, done)
 
 
@@ -119,12 +122,12 @@ def test_their_tools_become_ours():
         )
 
     ours = from_pydantic_ai([divide, show, pydantic_ai.Tool(show, name="ask", requires_approval=True)], deps=10)
-    assert [each.requires_approval for each in ours] == [False, False, True]
+    assert [tool.requires_approval for tool in ours] == [False, False, True]
     assert ours[0].definition["input_schema"]["required"] == ["a", "b"]
     assert ours[0].call({"a": "8", "b": 2}).output == 40.0
     assert (ours[0].call({"a": 1, "b": 0}).error, ours[0].call({"a": 1}).error_type) == ("b is 0", "validation_error")
-    shown = ours[1].call({})
-    assert (shown.output, shown.metadata["n"], shown.content[2].data) == ("a picture", 1, PNG)
+    result = ours[1].call({})
+    assert (result.output, result.metadata["n"], result.content[2].data) == ("a picture", 1, PNG)
     assert from_pydantic_ai(to_pydantic_ai([fail]))[0].call({}).error == "no such city"
 
 

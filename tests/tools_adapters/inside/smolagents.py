@@ -54,67 +54,67 @@ class Fake(Model):
         return ChatMessage(role="assistant", tool_calls=[ChatMessageToolCall(function, "call_1", "function")])
 
 
-def observed(made, name, arguments):
+def observed(tools, name, arguments):
     """Return the text that a tool-calling agent reads after a call, and the agent."""
-    agent = ToolCallingAgent(made, Fake((name, arguments), ("final_answer", {"answer": ""})), verbosity_level=0)
+    agent = ToolCallingAgent(tools, Fake((name, arguments), ("final_answer", {"answer": ""})), verbosity_level=0)
     agent.run("hi")
     step = agent.memory.steps[1]
     return str(step.error.message if step.error else step.observations), agent
 
 
-def outcome(made, code):
+def outcome(tools, code):
     """Return the answer of a code agent, or else the text that it reads after its code."""
-    agent = CodeAgent(made, Fake(code, "final_answer('')"), verbosity_level=0)
+    agent = CodeAgent(tools, Fake(code, "final_answer('')"), verbosity_level=0)
     answer = agent.run("hi")
     step = agent.memory.steps[1]
     return str(step.error.message) if step.error else answer or step.observations
 
 
 def test_the_model_reads_our_schema_without_references_and_optional_types():
-    (made,) = to_smolagents(travel)
-    schema = get_tool_json_schema(made)["function"]["parameters"]
+    (tool,) = to_smolagents(travel)
+    schema = get_tool_json_schema(tool)["function"]["parameters"]
     assert schema["required"] == ["place"]
     place, by, then, km = schema["properties"].values()
     assert (place["type"], place["properties"]["name"]) == ("object", {"type": "string"})
     assert (by["type"], by["enum"], km["type"]) == ("string", ["car", "train"], "integer")
     assert '"type": "integer"' in then["description"]
-    assert "by: string" in made.to_code_prompt()
+    assert "by: string" in tool.to_code_prompt()
     arguments = {"place": {"name": "a", "inside": {"name": "b"}}, "by": "car", "then": ["c"], "km": "3"}
-    assert observed([made], "travel", arguments)[0] == "b car ['c'] 3"
+    assert observed([tool], "travel", arguments)[0] == "b car ['c'] 3"
 
 
-def test_a_name_that_is_not_one_of_python_is_rewritten():
-    assert [each.name for each in to_smolagents({"a-b": weather, "class": leave})] == ["a_b", "class_"]
+def test_a_name_that_python_does_not_allow_is_rewritten():
+    assert [tool.name for tool in to_smolagents({"a-b": weather, "class": leave})] == ["a_b", "class_"]
 
 
 def test_repairs_and_messages_are_ours():
-    made = to_smolagents([weather, fail])
-    assert '"days":3' in observed(made, "weather", {"city": "Oslo", "days": "3"})[0]
+    tools = to_smolagents([weather, fail])
+    assert '"days":3' in observed(tools, "weather", {"city": "Oslo", "days": "3"})[0]
     wrong = "city must be a string, got 3; days must be an integer"
-    assert wrong in observed(made, "weather", {"city": 3, "days": "x"})[0]
-    assert wrong in outcome(made, "weather(3, 'x')")
-    assert "no such city" in observed(made, "fail", {})[0]
-    assert "ToolError: no such city" in outcome(made, "fail()")
-    assert "fail takes options; got 2 arguments" in outcome(made, "fail(1, 2)")
+    assert wrong in observed(tools, "weather", {"city": 3, "days": "x"})[0]
+    assert wrong in outcome(tools, "weather(3, 'x')")
+    assert "no such city" in observed(tools, "fail", {})[0]
+    assert "ToolError: no such city" in outcome(tools, "fail()")
+    assert "fail takes options; got 2 arguments" in outcome(tools, "fail(1, 2)")
 
 
 def test_code_receives_data_and_all_calls_belong_to_one_run():
-    made = to_smolagents(weather, context=Context(run_id="mine"))
-    assert outcome(made, "w = weather('Oslo', days=2)\nfinal_answer([w['days'], w['run']])") == [2, "mine"]
+    tools = to_smolagents(weather, context=Context(run_id="mine"))
+    assert outcome(tools, "w = weather('Oslo', days=2)\nfinal_answer([w['days'], w['run']])") == [2, "mine"]
 
 
 def test_a_picture_is_kept_by_agents_and_opened_for_code():
-    made = to_smolagents(picture)
-    text, agent = observed(made, "picture", {})
+    tools = to_smolagents(picture)
+    text, agent = observed(tools, "picture", {})
     assert (text, type(agent.state["image.png"])) == ("Stored 'image.png' in memory.", AgentImage)
-    assert outcome(made, "final_answer(picture().size)") == (2, 2)
+    assert outcome(tools, "final_answer(picture().size)") == (2, 2)
 
 
 def test_in_code_a_halt_is_the_final_answer():
-    made = to_smolagents(leave)
-    assert outcome(made, "leave()\nfinal_answer('never')") == "bye"
-    assert outcome(made, "leave(well=False)") == "bitter end"
-    assert observed(made, "leave", {})[0] == "bye"
+    tools = to_smolagents(leave)
+    assert outcome(tools, "leave()\nfinal_answer('never')") == "bye"
+    assert outcome(tools, "leave(well=False)") == "bitter end"
+    assert observed(tools, "leave", {})[0] == "bye"
 
 
 def test_a_tool_that_requires_approval_refuses_to_run_without_it():
@@ -137,9 +137,9 @@ def test_their_tools_become_ours():
         """
         return a / (2 if b is None else b)
 
-    ours, shown, failed, left = from_smolagents([divide, *to_smolagents([picture, fail, leave])])
+    ours, pictured, failed, left = from_smolagents([divide, *to_smolagents([picture, fail, leave])])
     assert (ours.name, ours.description) == ("divide", "Divide.")
     assert ours.definition["input_schema"]["properties"]["b"]["type"] == ["integer", "null"]
     assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8, "by": None}).output) == (4.0, 4.0)
     assert ours.call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
-    assert (shown.call().output.kind, failed.call().error, left.call().halted) == ("image", "no such city", True)
+    assert (pictured.call().output.kind, failed.call().error, left.call().halted) == ("image", "no such city", True)

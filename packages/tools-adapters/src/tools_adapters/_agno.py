@@ -19,36 +19,36 @@ from tools_core import Context, Result, Tool
 
 
 def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:
-    """Make an Agno toolkit, an element of `Agent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
+    """Return an Agno toolkit, an element of `Agent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
 
     It has the tools twice, for `run` and for `arun`, in which cancelling the run cancels a tool. A tool that requires
     approval requires confirmation: the run pauses. Pictures, sound and PDFs go beside the text, a failure is a tool
     call error, and a halt ends the run with its text, unless the run paused for its call. The run of a call is the
     session id.
     """
-    made = Toolkit(name="ask_tools")
-    for each in bridge(tools, **options):
-        made.functions[each.name] = _function(each)
-        made.async_functions[each.name] = _function(each, is_async=True)
-    return made
+    toolkit = Toolkit(name="ask_tools")
+    for tool in bridge(tools, **options):
+        toolkit.functions[tool.name] = _function(tool)
+        toolkit.async_functions[tool.name] = _function(tool, is_async=True)
+    return toolkit
 
 
 def from_agno(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of Agno's toolkits, functions made with its `@tool`, and plain functions.
+    """Return tools of Agno's toolkits, functions made with its `@tool`, and plain functions.
 
     A function that requires confirmation requires approval, and one that stops its agent halts. A function that needs
     the user's input, or that is executed elsewhere, is a ValueError.
     """
-    made: list[Tool] = []
-    found = [each.get_async_functions().values() if isinstance(each, Toolkit) else [each] for each in tools]
-    for one in chain.from_iterable(found):
-        function = one.model_copy(deep=True) if isinstance(one, Function) else Function.from_callable(one)
+    result: list[Tool] = []
+    functions = [tool.get_async_functions().values() if isinstance(tool, Toolkit) else [tool] for tool in tools]
+    for item in chain.from_iterable(functions):
+        function = item.model_copy(deep=True) if isinstance(item, Function) else Function.from_callable(item)
         function.process_entrypoint()
         if function.entrypoint is None or function.external_execution or function.requires_user_input:
             raise ValueError(f"{function.name} cannot run outside of an Agno agent: it waits for its user")
         body, asks = partial(_call_theirs, function), bool(function.requires_confirmation)
-        made.append(foreign_tool(body, function.name, function.description, function.parameters, asks))
-    return made
+        result.append(foreign_tool(body, function.name, function.description, function.parameters, asks))
+    return result
 
 
 def _function(bridged: BridgedTool, *, is_async: bool = False) -> Function:
@@ -115,5 +115,5 @@ async def _content(value: Any) -> Any:
     if not isinstance(value, ToolResult):
         return value
     media = [*(value.images or ()), *(value.audios or ()), *(value.files or ())]
-    blocks = [block_of(each.get_content_bytes(), each.mime_type) for each in media]
+    blocks = [block_of(item.get_content_bytes(), item.mime_type) for item in media]
     return [value.content, *blocks] if blocks else value.content

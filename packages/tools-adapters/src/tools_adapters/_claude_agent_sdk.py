@@ -32,7 +32,7 @@ def to_claude_agent_sdk(tools: Tools, *, name: str = "tools", **options: Unpack[
 
     async def call_tool(context: Any, params: Any) -> CallToolResult:
         if params.name not in bridged:
-            return _output(Result.error(f"There is no tool {params.name}", type="unknown_tool"))
+            return _output(Result.error(f"unknown tool {params.name}", type="unknown_tool"))
         result = await bridged[params.name].acall(params.arguments or {}, call_id=str(context.request_id))
         return _output(result)
 
@@ -46,8 +46,8 @@ def from_claude_agent_sdk(tools: Iterable[Any]) -> list[Tool]:
     server = create_sdk_mcp_server("tools", tools=tools)["instance"]
     definitions = run_coroutine(_definitions(server))
     return [
-        foreign_tool(partial(_call_theirs, server, each.name), each.name, each.description, each.input_schema)
-        for each in definitions
+        foreign_tool(partial(_call_theirs, server, tool.name), tool.name, tool.description, tool.input_schema)
+        for tool in definitions
     ]
 
 

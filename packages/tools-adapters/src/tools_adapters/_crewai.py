@@ -25,21 +25,21 @@ def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
     """
     return [
         AskTool(
-            name=each.name,
-            description=each.description,
-            args_schema=_arguments_model(each.strict["parameters"]),
+            name=tool.name,
+            description=tool.description,
+            args_schema=_arguments_model(tool.strict["parameters"]),
             cache_function=_is_cached,
-            bridged=each,
+            bridged=tool,
         )
-        for each in bridge(tools, **options)
+        for tool in bridge(tools, **options)
     ]
 
 
 def from_crewai(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of CrewAI's tools, those of `crewai-tools` included; one with `result_as_answer` halts."""
+    """Return tools that call CrewAI's tools, also from `crewai-tools`; one with `result_as_answer` halts."""
     return [
-        foreign_tool(partial(_call_theirs, each), each.name, each.description, each.args_schema.model_json_schema())
-        for each in tools
+        foreign_tool(partial(_call_theirs, tool), tool.name, tool.description, tool.args_schema.model_json_schema())
+        for tool in tools
     ]
 
 
@@ -56,17 +56,17 @@ class AskTool(BaseTool):
         return self._output(await self.bridged.acall(arguments, strict=True))
 
     def _output(self, result: Result) -> Any:
-        for each in (self, *self._structured):  # read after the call, from the one or the other
-            each.result_as_answer = result.halted
+        for tool in (self, *self._structured):  # CrewAI reads either after the call
+            tool.result_as_answer = result.halted
         if result.ok or result.halted:  # CrewAI takes no failure for the answer
             return text_of(result)
         return ToolFailure(message=text_of(result), code=result.error_type)
 
     def to_structured_tool(self) -> Any:
         """Make the object that agents without native tool calls use."""
-        made = super().to_structured_tool()
-        self._structured.append(made)
-        return made
+        tool = super().to_structured_tool()
+        self._structured.append(tool)
+        return tool
 
 
 def _is_cached(*_: Any) -> bool:  # in the module: CrewAI warns of other functions
@@ -89,5 +89,5 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
         output = await theirs.arun(**arguments)
     if isinstance(output, ToolFailure):
         return Result.error(output.message, type=output.code or "execution_error")
-    made = Result.halt if theirs.result_as_answer else Result.ok
-    return made(output, content=theirs.format_output_for_agent(output))
+    make = Result.halt if theirs.result_as_answer else Result.ok
+    return make(output, content=theirs.format_output_for_agent(output))

@@ -24,24 +24,24 @@ def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:
     """
     return [
         AskTool(
-            name=each.name,
-            description=each.description,
-            parameters=each.schema,
-            function=each.call,
-            async_function=each.acall,
+            name=tool.name,
+            description=tool.description,
+            parameters=tool.schema,
+            function=tool.call,
+            async_function=tool.acall,
             outputs_to_string={"source": "content", "raw_result": True},
             outputs_to_state={"stop_run": {"source": "stop_run"}},
         )
-        for each in bridge(tools, **options)
+        for tool in bridge(tools, **options)
     ]
 
 
 def from_haystack(tools: Any) -> list[Tool]:
-    """Make tools of Haystack's tools, component tools and toolsets: one toolset, or a list. They are warmed up."""
+    """Return tools of Haystack's tools, component tools and toolsets: one toolset, or a list. They are warmed up."""
     warm_up_tools(tools)  # a lazy toolset has no tools before
     return [
-        foreign_tool(partial(_call_theirs, each), each.name, each.description, each.parameters)
-        for each in flatten_tools_or_toolsets(tools)
+        foreign_tool(partial(_call_theirs, tool), tool.name, tool.description, tool.parameters)
+        for tool in flatten_tools_or_toolsets(tools)
     ]
 
 
@@ -58,8 +58,8 @@ class AskTool(HaystackTool):
 def _output(name: str, result: Result) -> dict[str, Any]:
     if not result.ok and not result.halted:
         raise ToolInvocationError(text_of(result), tool_name=name) from result.exception
-    made = {"content": content_of(result, _content, "image", "application/pdf")}
-    return made | ({"stop_run": f"halted by {name}"} if result.halted else {})
+    answer = {"content": content_of(result, _content, "image", "application/pdf")}
+    return answer | ({"stop_run": f"halted by {name}"} if result.halted else {})
 
 
 def _content(part: Any) -> Any:
@@ -75,9 +75,9 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
     except ToolInvocationError as error:
         raise (error.__cause__ or ToolError(str(error))) from None
     how = theirs.outputs_to_string or {}
-    shown = output[how["source"]] if "source" in how else output
-    shown = how["handler"](shown) if "handler" in how else shown
-    return Result.ok(output, content=[_part(each) for each in shown] if isinstance(shown, list) else shown)
+    content = output[how["source"]] if "source" in how else output
+    content = how["handler"](content) if "handler" in how else content
+    return Result.ok(output, content=[_part(part) for part in content] if isinstance(content, list) else content)
 
 
 def _part(content: Any) -> Any:

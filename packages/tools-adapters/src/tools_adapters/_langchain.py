@@ -19,7 +19,7 @@ from tools_core import Context, Result, Tool, ToolError
 
 
 def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
-    """Make LangChain tools; see `Options` for `executor`, `context` and `approve`.
+    """Return LangChain tools; see `Options` for `executor`, `context` and `approve`.
 
     A ToolMessage has the content for the model, pictures and PDFs included, and `result.to_dict()` as its artifact. A
     failure has the status "error"; without a tool call, as in `tool.invoke({...})`, it raises ToolException. The run of
@@ -27,22 +27,24 @@ def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
     interrupts `create_agent`: resume with `{"decisions": [{"type": "approve"}]}` or another answer of the
     human-in-the-loop middleware; elsewhere it is refused. Where that middleware asks, pass `approve="all"`.
     """
-    found = bridge(tools, **options)
-    return [AskTool(name=x.name, description=x.description, args_schema=x.schema, bridged=x) for x in found]
+    bridged = bridge(tools, **options)
+    return [
+        AskTool(name=tool.name, description=tool.description, args_schema=tool.schema, bridged=tool) for tool in bridged
+    ]
 
 
 def from_langchain(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of LangChain's: the artifact of a result is its output, and a tool with `return_direct` halts."""
-    return [foreign_tool(partial(_call_theirs, each), **convert_to_openai_tool(each)["function"]) for each in tools]
+    """Return tools of LangChain's: the artifact of a result is its output, and a tool with `return_direct` halts."""
+    return [foreign_tool(partial(_call_theirs, tool), **convert_to_openai_tool(tool)["function"]) for tool in tools]
 
 
 def langchain_halt() -> Any:
-    """Make the middleware that ends a run of `create_agent` after a tool halted, before the model is asked again."""
+    """Return the middleware that ends a run of `create_agent` after a tool halted, before the model is asked again."""
     from langchain.agents.middleware import before_model  # 0.2 s
 
     def end_after_halt(state: Any, runtime: Any) -> dict[str, Any] | None:  # noqa: ARG001  (LangChain's signature)
         answers = takewhile(lambda message: message.type == "tool", reversed(state["messages"]))
-        return {"jump_to": "end"} if any(halt_in(each.artifact) is not None for each in answers) else None
+        return {"jump_to": "end"} if any(halt_in(message.artifact) is not None for message in answers) else None
 
     return before_model(can_jump_to=["end"])(end_after_halt)
 
@@ -54,18 +56,18 @@ class AskTool(BaseTool):
 
     def _to_args_and_kwargs(self, tool_input: Any, tool_call_id: str | None) -> tuple[Any, Any]:
         # As two of our own, arguments of the tool cannot be taken for LangChain's, such as `config`.
-        return (), {"given": tool_input, "call_id": tool_call_id}
+        return (), {"arguments": tool_input, "call_id": tool_call_id}
 
-    def _run(self, given: Any, call_id: str | None) -> Any:
+    def _run(self, arguments: Any, call_id: str | None) -> Any:
         facts = _facts(call_id)
-        answer = _ask(self.bridged, self.bridged.call(given, **facts))
+        answer = _ask(self.bridged, self.bridged.call(arguments, **facts))
         if isinstance(answer, Mapping):
             answer = self.bridged.call(answer, approved=True, **facts)
         return self._output(answer, call_id)
 
-    async def _arun(self, given: Any, call_id: str | None) -> Any:
+    async def _arun(self, arguments: Any, call_id: str | None) -> Any:
         facts = _facts(call_id)
-        answer = _ask(self.bridged, await self.bridged.acall(given, **facts))
+        answer = _ask(self.bridged, await self.bridged.acall(arguments, **facts))
         if isinstance(answer, Mapping):
             answer = await self.bridged.acall(answer, approved=True, **facts)
         return self._output(answer, call_id)
@@ -132,9 +134,9 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
     if answer.status == "error":
         return Result.error(answer.text)
     parts = [_part(block) for block in answer.content_blocks]
-    shown: Any = parts if any(not isinstance(part, str) for part in parts) else "".join(parts)
-    output = shown if answer.artifact is None else answer.artifact
-    return (Result.halt if theirs.return_direct else Result.ok)(output, content=shown)
+    content: Any = parts if any(not isinstance(part, str) for part in parts) else "".join(parts)
+    output = content if answer.artifact is None else answer.artifact
+    return (Result.halt if theirs.return_direct else Result.ok)(output, content=content)
 
 
 def _part(block: Mapping[str, Any]) -> Any:

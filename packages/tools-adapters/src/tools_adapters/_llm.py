@@ -23,7 +23,7 @@ _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "arra
 
 
 def to_llm(tools: Tools, *, asynchronous: bool = False, **options: Unpack[Options]) -> list[llm.Tool]:
-    """Make tools for `model.chain(tools=...)`; see `Options` for `executor`, `context` and `approve`.
+    """Return tools for `model.chain(tools=...)`; see `Options` for `executor`, `context` and `approve`.
 
     Pictures, sound and PDFs become attachments, a failure is the exception of its `ToolResult`, and a halt raises
     `llm.PauseChain` out of the chain, with our `result`. Calls that require approval are refused without `approve` or
@@ -31,26 +31,28 @@ def to_llm(tools: Tools, *, asynchronous: bool = False, **options: Unpack[Option
     `Model` can call these only where no event loop is running, so not in a notebook.
     """
     return [
-        llm.Tool(each.name, each.description, each.schema, _implementation(each, is_async=asynchronous))
-        for each in bridge(tools, **options)
+        llm.Tool(tool.name, tool.description, tool.schema, _implementation(tool, is_async=asynchronous))
+        for tool in bridge(tools, **options)
     ]
 
 
 def from_llm(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of llm's tools, toolboxes and functions; `from_llm(llm.get_tools().values())` takes all plugins.
+    """Return tools of llm's tools, toolboxes and functions; `from_llm(llm.get_tools().values())` takes all plugins.
 
     An exception becomes an error, and `llm.PauseChain` a halt with an error.
     """
-    made: list[Tool] = []
-    for each in tools:
-        given = each() if isinstance(each, type) else each
-        if isinstance(given, llm.Toolbox):
-            given.prepare()
-            found = list(given.tools())
+    result: list[Tool] = []
+    for tool in tools:
+        item = tool() if isinstance(tool, type) else tool
+        if isinstance(item, llm.Toolbox):
+            item.prepare()
+            theirs = list(item.tools())
         else:
-            found = [given if isinstance(given, llm.Tool) else llm.Tool.function(given)]
-        made += [foreign_tool(partial(_call_theirs, x), x.name, x.description, x.input_schema) for x in found]
-    return made
+            theirs = [item if isinstance(item, llm.Tool) else llm.Tool.function(item)]
+        result += [
+            foreign_tool(partial(_call_theirs, tool), tool.name, tool.description, tool.input_schema) for tool in theirs
+        ]
+    return result
 
 
 @llm.hookimpl  # type: ignore[untyped-decorator]
@@ -100,8 +102,8 @@ def _approve(request: ApprovalRequest) -> bool:
         problem = f"{problem}, and there is no terminal to ask at"
         click.echo(f"ask-tools: {problem}; ASK_TOOLS_LLM_APPROVE=all allows it", err=True)
         return False
-    shown = json.dumps(dict(request.arguments), default=str)  # with escapes for what could act on the terminal
-    return click.confirm(f"{problem}: {shown}\nRun it?", err=True)
+    arguments = json.dumps(dict(request.arguments), default=str)  # JSON escapes control characters of the terminal
+    return click.confirm(f"{problem}: {arguments}\nRun it?", err=True)
 
 
 def _implementation(bridged: BridgedTool, *, is_async: bool) -> Any:
@@ -111,20 +113,20 @@ def _implementation(bridged: BridgedTool, *, is_async: bool) -> Any:
     async def arun(**arguments: Any) -> Any:
         return _output(await bridged.acall(arguments))
 
-    made: Any = arun if is_async else run
-    made.__signature__ = _signature(bridged.schema)
-    return made
+    function: Any = arun if is_async else run
+    function.__signature__ = _signature(bridged.schema)
+    return function
 
 
 def _signature(schema: Mapping[str, Any]) -> Signature:
     """Return the signature that `llm tools list` shows."""
-    made: list[Parameter] = []
-    for name, each in schema["properties"].items():
-        if name.isidentifier() and not iskeyword(name) and isinstance(each, dict):
-            default = Parameter.empty if name in schema.get("required", ()) else each.get("default")
-            hint = _TYPES.get(str(each.get("type")), Parameter.empty)
-            made.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint))
-    return Signature(made)
+    parameters: list[Parameter] = []
+    for name, property_schema in schema["properties"].items():
+        if name.isidentifier() and not iskeyword(name) and isinstance(property_schema, dict):
+            default = Parameter.empty if name in schema.get("required", ()) else property_schema.get("default")
+            hint = _TYPES.get(str(property_schema.get("type")), Parameter.empty)
+            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint))
+    return Signature(parameters)
 
 
 def _output(result: Result) -> Any:
@@ -140,17 +142,17 @@ def _output(result: Result) -> Any:
 
 
 async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:
-    given = dict(arguments)
+    keywords = dict(arguments)
     if "llm_tool_call" in signature(theirs.implementation).parameters:  # a name that llm reserves
-        given["llm_tool_call"] = llm.ToolCall(theirs.name, arguments, context.call_id)
+        keywords["llm_tool_call"] = llm.ToolCall(theirs.name, arguments, context.call_id)
     try:
         if iscoroutinefunction(theirs.implementation):
-            output = await theirs.implementation(**given)
+            output = await theirs.implementation(**keywords)
         else:
-            output = await asyncio.to_thread(theirs.implementation, **given)
+            output = await asyncio.to_thread(theirs.implementation, **keywords)
     except llm.PauseChain as pause:
         return Result.halt(Result.error(str(pause) or f"{theirs.name} paused the chain", type="interrupted"))
     if not isinstance(output, llm.ToolOutput):
         return output
-    blocks = [block_of(each.content_bytes(), each.resolve_type()) for each in output.attachments]
+    blocks = [block_of(attachment.content_bytes(), attachment.resolve_type()) for attachment in output.attachments]
     return [output.output, *blocks] if blocks else output.output

@@ -19,39 +19,39 @@ from tools_core.formats import responses
 
 
 def to_openai_agents(tools: Tools, **options: Unpack[Options]) -> list[FunctionTool]:
-    """Make function tools for agents; see `Options` for `executor`, `context` and `approve`.
+    """Return function tools for agents; see `Options` for `executor`, `context` and `approve`.
 
     A schema that can be strict is sent in its strict form. The output of a call is its content, pictures and PDFs
     included, and begins with "Error: " where the tool failed; `result.to_dict()` is the custom data of the output item.
     The run of a call is the group id of the run's trace, else the trace. A call that requires approval interrupts the
     run, see `RunState.approve`. `Agent(tool_use_behavior=openai_agents_halt())` ends a run after a halt.
     """
-    return [_function_tool(each) for each in bridge(tools, **options)]
+    return [_function_tool(tool) for tool in bridge(tools, **options)]
 
 
 def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Tool]:
-    """Make tools of function tools.
+    """Return tools of function tools.
 
     They receive `context` as that of the run. An exception is an error of the result, whatever the tool's
     `failure_error_function` makes of it for a model, and so is a time-out. A hosted tool, and one with
     guardrails, which only an agent runs, is a ValueError.
     """
-    made: list[Tool] = []
-    for each in tools:
-        if not isinstance(each, FunctionTool) or each.tool_input_guardrails or each.tool_output_guardrails:
-            raise ValueError(f"{each.name} cannot run outside of an agent: it is hosted, or has guardrails")
-        theirs = set_function_tool_failure_error_function(copy.copy(each), None)
+    result: list[Tool] = []
+    for tool in tools:
+        if not isinstance(tool, FunctionTool) or tool.tool_input_guardrails or tool.tool_output_guardrails:
+            raise ValueError(f"{tool.name} cannot run outside of an agent: it is hosted, or has guardrails")
+        theirs = set_function_tool_failure_error_function(copy.copy(tool), None)
         theirs.timeout_behavior = "raise_exception"
-        body, asks = partial(_call_theirs, theirs, context), each.needs_approval is not False
-        made.append(foreign_tool(body, each.name, each.description, each.params_json_schema, asks))
-    return made
+        body, asks = partial(_call_theirs, theirs, context), tool.needs_approval is not False
+        result.append(foreign_tool(body, tool.name, tool.description, tool.params_json_schema, asks))
+    return result
 
 
 def openai_agents_halt() -> Callable[[Any, list[Any]], ToolsToFinalOutputResult]:
-    """Make the `tool_use_behavior` that ends a run after a tool halted: its content is the final output."""
+    """Return the `tool_use_behavior` that ends a run after a tool halted: its content is the final output."""
 
     def end_after_halt(context: Any, results: list[Any]) -> ToolsToFinalOutputResult:  # noqa: ARG001  (the SDK's)
-        texts = [halt_in(getattr(each.run_item, "custom_data", None)) for each in results]
+        texts = [halt_in(getattr(result.run_item, "custom_data", None)) for result in results]
         halts = [text for text in texts if text is not None]
         return ToolsToFinalOutputResult(is_final_output=bool(halts), final_output=halts[0] if halts else None)
 
@@ -59,7 +59,7 @@ def openai_agents_halt() -> Callable[[Any, list[Any]], ToolsToFinalOutputResult]
 
 
 def _function_tool(bridged: BridgedTool) -> FunctionTool:
-    written, results = bridged.strict, WeakKeyDictionary[Any, Result]()
+    definition, results = bridged.strict, WeakKeyDictionary[Any, Result]()
 
     async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001
         # Arguments that do not fit are refused without asking the user.
@@ -83,10 +83,10 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
 
     return FunctionTool(
         name=bridged.name,
-        description=written["description"],
-        params_json_schema=written["parameters"],
+        description=definition["description"],
+        params_json_schema=definition["parameters"],
         on_invoke_tool=call,
-        strict_json_schema=written["strict"],
+        strict_json_schema=definition["strict"],
         needs_approval=needs_approval if bridged.needs_approval else False,
         custom_data_extractor=custom_data,
     )
@@ -94,8 +94,8 @@ def _function_tool(bridged: BridgedTool) -> FunctionTool:
 
 def _part(part: Any) -> dict[str, Any]:
     """Write a part as the API has it, but without the prefix of its type, as the SDK wants it."""
-    written = responses.content([part])[0]
-    return {**written, "type": written["type"].removeprefix("input_")}
+    block = responses.content([part])[0]
+    return {**block, "type": block["type"].removeprefix("input_")}
 
 
 def _run_id(ctx: Any) -> str | None:
@@ -105,10 +105,10 @@ def _run_id(ctx: Any) -> str | None:
     return group or (traced if traced != "no-op" else None)
 
 
-async def _call_theirs(theirs: Any, given: Any, arguments: dict[str, Any], context: Context) -> Result:
+async def _call_theirs(theirs: Any, state: Any, arguments: dict[str, Any], context: Context) -> Result:
     text = json.dumps(arguments)
     call_id = context.call_id or "call"
-    ctx = ToolContext(context=given, tool_name=theirs.name, tool_call_id=call_id, tool_arguments=text)
+    ctx = ToolContext(context=state, tool_name=theirs.name, tool_call_id=call_id, tool_arguments=text)
     return Result.ok(_own(await invoke_function_tool(function_tool=theirs, context=ctx, arguments=text)))
 
 

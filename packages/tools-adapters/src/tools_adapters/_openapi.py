@@ -29,12 +29,11 @@ def from_openapi(
 ) -> list[Tool]:
     """Return a tool for each operation of an OpenAPI 3.0 or 3.1 document.
 
-    A tool is named after its `operationId`, else its method and path. Its parameters are the parameters of the
-    path, query, headers and cookies, and the properties of a JSON body, or `body` if the body is not an object or shares
-    a name.
-    Arguments are validated before the request, and cannot leave the path of the operation. Operations that read are
-    `read_only`; the others require approval. JSON is the output of a call, text its content; a status from 400 is an
-    error of the result, and so is a redirect. At most 1,000,000 bytes of a response are read.
+    A tool is named after its `operationId`, else its method and path. Its parameters are the parameters of the path,
+    query, headers and cookies, and the properties of a JSON body, or `body` if the body is not an object or shares a
+    name. Arguments are validated before the request, and cannot leave the path of the operation. Operations that read
+    are `read_only`; the others require approval. The output of a call is JSON if the response is, else its text; a
+    status from 300 is an error of the result. At most 1,000,000 bytes of a response are read.
 
     Args:
         document: The document as plain data, as `json.load` and `yaml.safe_load` return it.

@@ -22,7 +22,7 @@ from tools_core.threads import run_coroutine
 
 
 def to_pydantic_ai(tools: Tools, *, id: str | None = None, **options: Unpack[Options]) -> FunctionToolset[Any]:
-    """Make an element of `Agent(toolsets=[...])`; see `Options` for `executor`, `context` and `approve`.
+    """Return an element of `Agent(toolsets=[...])`; see `Options` for `executor`, `context` and `approve`.
 
     The content of a result is returned, files included, with `result.to_dict()` as its metadata; a failure is a
     `ToolFailed`, which uses up no retries. The run of a call is the conversation. Progress is a `ToolProgress` event. A
@@ -30,37 +30,39 @@ def to_pydantic_ai(tools: Tools, *, id: str | None = None, **options: Unpack[Opt
     metadata of the request has the effects of the call. `pydantic_ai_halt()` is the capability that ends a run after a
     halt. `id` names the toolset, which durable execution needs.
     """
-    made: FunctionToolset[Any] = FunctionToolset(id=id)
-    for x in bridge(tools, **options):
-        each: Any = pydantic_ai.Tool.from_schema(partial(_call, x), x.name, x.description, x.schema, takes_ctx=True)
+    toolset: FunctionToolset[Any] = FunctionToolset(id=id)
+    for bridged in bridge(tools, **options):
+        tool: Any = pydantic_ai.Tool.from_schema(
+            partial(_call, bridged), bridged.name, bridged.description, bridged.schema, takes_ctx=True
+        )
         # Theirs takes any JSON, and an array would end the run.
-        each.function_schema.validator = SchemaValidator(core_schema.dict_schema())
-        made.add_tool(each)
-    return made
+        tool.function_schema.validator = SchemaValidator(core_schema.dict_schema())
+        toolset.add_tool(tool)
+    return toolset
 
 
 def from_pydantic_ai(tools: Any, *, deps: Any = None) -> list[Tool]:
     """Convert a pydantic-ai toolset, or a sequence of its tools and functions.
 
     A RunContext has `deps` and no agent. `ModelRetry` and `ToolFailed` are errors of the result. A tool that requires
-    approval does so here; one that decides about it during the call is refused.
+    approval keeps this; one that asks for approval during the call is refused.
     """
     toolset: Any = tools if isinstance(tools, AbstractToolset) else FunctionToolset(list(tools))
     # The model stands in for an agent's.
     run: Any = RunContext(deps=deps, model=TestModel(), usage=pydantic_ai.RunUsage())
-    found: dict[str, Any] = run_coroutine(toolset.get_tools(run))
-    made: list[Tool] = []
-    for name, each in found.items():
-        its = each.tool_def
-        asks = its.kind == "unapproved" or isinstance(toolset, ApprovalRequiredToolset)
-        if asks or its.kind == "function":  # others are not called by the agent
-            body = partial(_call_theirs, toolset, each, replace(run, tool_name=name, tool_call_approved=asks))
-            made.append(foreign_tool(body, name, its.description, its.parameters_json_schema, asks))
-    return made
+    tools_by_name: dict[str, Any] = run_coroutine(toolset.get_tools(run))
+    result: list[Tool] = []
+    for name, tool in tools_by_name.items():
+        definition = tool.tool_def
+        asks = definition.kind == "unapproved" or isinstance(toolset, ApprovalRequiredToolset)
+        if asks or definition.kind == "function":  # others are not called by the agent
+            body = partial(_call_theirs, toolset, tool, replace(run, tool_name=name, tool_call_approved=asks))
+            result.append(foreign_tool(body, name, definition.description, definition.parameters_json_schema, asks))
+    return result
 
 
 def pydantic_ai_halt() -> AbstractCapability[Any]:
-    """Make the capability that ends a run of text output after a tool halted: its content is the agent's output."""
+    """Return the capability that ends a run of text output after a tool halted: its content is the agent's output."""
 
     async def end_after_halt(ctx: Any, request_context: Any) -> Any:  # noqa: ARG001  (their signature)
         for part in request_context.messages[-1].parts:
@@ -96,9 +98,9 @@ async def _call(bridged: BridgedTool, ctx: Any, /, **arguments: Any) -> Any:
         on_progress=report,
         approved=ctx.tool_call_approved,
     )
-    for each in emitted:
+    for event in emitted:
         with suppress(pydantic_ai.UserError):  # a toolset that is called outside of a run
-            await asyncio.wrap_future(each)
+            await asyncio.wrap_future(event)
     request = bridged.request_in(result)
     if request is not None:
         raise pydantic_ai.ApprovalRequired(metadata=dict(request))
@@ -113,10 +115,10 @@ def _part(part: Any) -> Any:
 
 
 async def _call_theirs(toolset: Any, theirs: Any, run: Any, arguments: dict[str, Any], context: Context) -> Result:
-    made = replace(run, tool_call_id=context.call_id, run_id=context.run_id, conversation_id=context.run_id)
+    call = replace(run, tool_call_id=context.call_id, run_id=context.run_id, conversation_id=context.run_id)
     try:
         valid = theirs.args_validator.validate_python(arguments)
-        answer: Any = await toolset.call_tool(run.tool_name, valid, made, theirs)
+        answer: Any = await toolset.call_tool(run.tool_name, valid, call, theirs)
     except (pydantic_ai.ModelRetry, pydantic_ai.ToolFailed) as error:
         raise ToolError(error.message) from error
     except pydantic_ai.ApprovalRequired as error:  # raised by a function, or by a toolset inside the given one

@@ -31,22 +31,22 @@ def to_smolagents(tools: Tools, **options: Unpack[Options]) -> list[smolagents.T
     tool can end a run of a tool-calling agent. All calls of the tools belong to one run, the context's. Without
     `approve` or an executor, a tool that requires approval refuses to run, because smolagents does not ask its user.
     """
-    return [AskTool(each) for each in bridge(tools, **options)]
+    return [AskTool(tool) for tool in bridge(tools, **options)]
 
 
 def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
-    """Make tools of smolagents'; PIL images become `Image`."""
-    made: list[Tool] = []
-    for each in tools:
-        function: dict[str, Any] = get_tool_json_schema(each)["function"]
+    """Return tools of smolagents'; PIL images become `Image`."""
+    result: list[Tool] = []
+    for tool in tools:
+        function: dict[str, Any] = get_tool_json_schema(tool)["function"]
         for value in function["parameters"]["properties"].values():
             if value.pop("nullable", False):
-                given: Any = value["type"]
-                value["type"] = [*({given} if isinstance(given, str) else given), "null"]
+                kind: Any = value["type"]
+                value["type"] = [*({kind} if isinstance(kind, str) else kind), "null"]
                 if "enum" in value:
                     value["enum"] = [*value["enum"], None]
-        made.append(foreign_tool(partial(_call_theirs, each), **function))
-    return made
+        result.append(foreign_tool(partial(_call_theirs, tool), **function))
+    return result
 
 
 class Unchecked(str):
@@ -102,39 +102,39 @@ class AskTool(smolagents.Tool):
 
 def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     required = schema.get("required", ())
-    made: dict[str, dict[str, Any]] = {}
-    for name, given in schema["properties"].items():
-        value: dict[str, Any] = _inlined(given, schema) if isinstance(given, Mapping) else {}
+    inputs: dict[str, dict[str, Any]] = {}
+    for name, property_schema in schema["properties"].items():
+        value: dict[str, Any] = _inlined(property_schema, schema) if isinstance(property_schema, Mapping) else {}
         # That null is accepted means little where an input can be left out.
-        others = [each for each in value.get("anyOf", ()) if each != {"type": "null"}]
+        others = [option for option in value.get("anyOf", ()) if option != {"type": "null"}]
         if len(others) == 1:
             del value["anyOf"]
             value = {**others[0], **value}
         description, given_type = value.pop("description", ""), value.get("type", ())
-        types = [given_type] if isinstance(given_type, str) else [each for each in given_type if each != "null"]
+        types = [given_type] if isinstance(given_type, str) else [option for option in given_type if option != "null"]
         if types and _TYPES.issuperset(types):
             value["type"] = Unchecked(types[0]) if len(types) == 1 else types
         else:  # smolagents has no unions: the description has what the type lacks
             description = f"{description} JSON Schema: {json.dumps(value)}".strip() if value else description
             value = {"type": "any"}
-        made[name] = {**value, "description": description} | ({} if name in required else {"nullable": True})
-    return made
+        inputs[name] = {**value, "description": description} | ({} if name in required else {"nullable": True})
+    return inputs
 
 
-def _inlined(schema: Any, root: Mapping[str, Any], seen: tuple[str, ...] = ()) -> Any:
+def _inlined(schema: Any, root: Mapping[str, Any], parents: tuple[str, ...] = ()) -> Any:
     """Replace references, which smolagents schemas cannot have; a recursive one accepts anything."""
     if isinstance(schema, list):
-        return [_inlined(item, root, seen) for item in schema]
+        return [_inlined(item, root, parents) for item in schema]
     if not isinstance(schema, Mapping):
         return schema
-    made = {key: _inlined(value, root, seen) for key, value in schema.items() if key != "$ref"}
+    inlined = {key: _inlined(value, root, parents) for key, value in schema.items() if key != "$ref"}
     reference = schema.get("$ref")
-    if not isinstance(reference, str) or reference in seen:
-        return made
+    if not isinstance(reference, str) or reference in parents:
+        return inlined
     target: Any = root
     for key in reference.removeprefix("#").split("/")[1:]:
         target = target[key]
-    return {**_inlined(target, root, (*seen, reference)), **made}
+    return {**_inlined(target, root, (*parents, reference)), **inlined}
 
 
 async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
