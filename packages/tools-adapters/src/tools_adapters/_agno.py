@@ -19,7 +19,7 @@ from tools_core import Context, Result, Tool
 
 
 def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:
-    """Return an Agno toolkit, an element of `Agent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
+    """Return an Agno toolkit for `Agent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
 
     It has the tools twice, for `run` and for `arun`, in which cancelling the run cancels a tool. A tool that requires
     approval requires confirmation: the run pauses. Pictures, sound and PDFs go beside the text, a failure is a tool
