@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from concurrent.futures import Future
 from functools import partial
-from inspect import Parameter, iscoroutine, iscoroutinefunction, isgeneratorfunction, signature
+from inspect import iscoroutine, iscoroutinefunction, isgeneratorfunction
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from tools_core import Context, DefinitionError, Result, Tool, ToolCall, ToolError, UnknownToolError
@@ -28,8 +28,8 @@ class Runtime:
             return Result.text(answer.text)
     ```
 
-    `dispatch_tool_call` may be a coroutine function; it may take `tools` and `context` by keyword only. An exception
-    that it raises becomes the result of its call. A call is abandoned at its limit, with `context.cancelled` set.
+    `dispatch_tool_call` may be a coroutine function. An exception that it raises becomes the result of its call. A call
+    is abandoned at its limit, with `context.cancelled` set.
 
     `max_concurrency` is the number of calls that may run at once in one runtime; None sets no limit. With 1, calls run
     in their order, each when its result is requested.
@@ -48,15 +48,12 @@ class Runtime:
     dispatches: ClassVar[bool] = False  # dispatch_tool_call is overridden
     wraps: ClassVar[bool] = False  # around_tool_call is overridden
     _gate: Gate | None = None
-    _keywords: ClassVar[bool] = False  # dispatch_tool_call takes `tools` and `context` by keyword only
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.dispatches = cls.dispatch_tool_call is not Runtime.dispatch_tool_call
         cls.calls_tools = not cls.dispatches and cls.begin is Runtime.begin
         cls.wraps = cls.around_tool_call is not Runtime.around_tool_call
-        parameters = signature(cls.dispatch_tool_call).parameters.values()
-        cls._keywords = any(parameter.kind is Parameter.KEYWORD_ONLY for parameter in parameters)
         if cls.wraps and not isgeneratorfunction(cls.around_tool_call):
             raise TypeError(f"{cls.__name__}.around_tool_call must be a generator: `result = yield` runs the call")
 
@@ -106,10 +103,7 @@ class Runtime:
         """Start one attempt with `dispatch_tool_call`, if the subclass has its own, or with `begin`."""
         if not self.dispatches:
             return self.begin(tool, call, context)
-        dispatch: Any = self.dispatch_tool_call
-        dispatch = partial(dispatch, call, tools=tools, context=context) if self._keywords else partial(
-            dispatch, call, tools, context
-        )  # fmt: skip
+        dispatch: Any = partial(self.dispatch_tool_call, call, tools=tools, context=context)
         attempt: Attempt = dispatch() if iscoroutinefunction(self.dispatch_tool_call) else dispatch
         return attempt
 
@@ -134,9 +128,6 @@ class Runtime:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}>"
 
 
 def find_tool(call: ToolCall, tools: Mapping[str, Tool]) -> Tool | Result:

@@ -62,7 +62,8 @@ class RateLimit:
         if not any(_matches(pattern, call) for pattern in self._patterns):
             return None
         limits, outside = self._limits.of(context), passed.get()
-        gates = limits.gates_for(call, outside)  # in one order for all calls, so that no two wait for each other
+        # In one order for all calls, so that no two wait for each other.
+        gates = [gate for pattern, gate in limits.gates if _matches(pattern, call) and gate not in outside]
         entered = yield from enter_all(gates, context)
         if entered is None and not context.cancelled:
             return _refused(call, "concurrency limit reached")
@@ -82,55 +83,41 @@ class _Limits:
     """The limits of one key."""
 
     def __init__(self, counts: Mapping[str, tuple[int, float]], gates: Mapping[str, int]) -> None:
-        self._buckets = [(pattern, _Bucket(*count)) for pattern, count in counts.items()]
-        self._gates = [(pattern, Gate(limit)) for pattern, limit in gates.items()]
+        self.gates = [(pattern, Gate(limit)) for pattern, limit in gates.items()]
+        self._rates = [_Rate(pattern, *count) for pattern, count in counts.items()]
         self._lock = threading.Lock()
-
-    def gates_for(self, call: ToolCall, inside: tuple[Gate, ...]) -> list[Gate]:
-        """Return the gates that a call has to pass."""
-        return [gate for pattern, gate in self._gates if _matches(pattern, call) and gate not in inside]
 
     def wait_for_turn(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:
         """Wait until the rates allow a call; return the refusal if that is too late."""
-        buckets = [bucket for pattern, bucket in self._buckets if _matches(pattern, call)]
-        if not buckets:
-            return None
+        rates = [rate for rate in self._rates if _matches(rate.pattern, call)]
         with self._lock:
-            now = monotonic()
-            wait = max(bucket.next_turn(now) for bucket in buckets) - now
-            remaining = context.remaining
+            now, remaining = monotonic(), context.remaining
+            wait = max((rate.next_turn(now) for rate in rates), default=now) - now
             if wait > 0 and remaining is not None and wait >= remaining:
                 return _refused(call, "rate limit exceeded", wait)
-            for bucket in buckets:
-                bucket.take(now)
+            for rate in rates:
+                rate.next = max(rate.next, now) + rate.interval
         if wait > 0:
             yield from pause(wait, context)
-        if context.cancelled:
+        if context.cancelled:  # the turn is not used: later calls run earlier
             with self._lock:
-                for bucket in buckets:
-                    bucket.give_back()
+                for rate in rates:
+                    rate.next -= rate.interval
         return None
 
 
-class _Bucket:
+class _Rate:
     """A token bucket as a timetable: each call takes the next free time."""
 
-    def __init__(self, count: int, seconds: float) -> None:
-        self._interval = seconds / count
-        self._burst = seconds - self._interval  # how far ahead of its time a call may come
-        self._next = 0.0
+    def __init__(self, pattern: str, count: int, seconds: float) -> None:
+        self.pattern = pattern
+        self.interval = seconds / count
+        self.next = 0.0
+        self._burst = seconds - self.interval  # how far ahead of its time a call may come
 
     def next_turn(self, now: float) -> float:
         """Return when a call that comes now may run; in the past for no wait."""
-        return max(self._next, now) - self._burst
-
-    def take(self, now: float) -> None:
-        """Take that turn."""
-        self._next = max(self._next, now) + self._interval
-
-    def give_back(self) -> None:
-        """Return a turn that was not used: later calls run earlier."""
-        self._next -= self._interval
+        return max(self.next, now) - self._burst
 
 
 def _matches(pattern: str, call: ToolCall) -> bool:
