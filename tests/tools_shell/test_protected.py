@@ -1,12 +1,10 @@
-"""Hooks, keys and configuration that runs commands: commands in a sandbox neither change nor create them."""
+"""Hooks, keys and configuration that runs commands: read-only if they exist, and named in the result if they appear."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from fcntl import LOCK_EX, flock
 from importlib import import_module
 
 import pytest
@@ -65,10 +63,6 @@ ATTACKS = {
     "remove the hooks": "rm -rf REPO/.git/hooks; mkdir REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
     "move the hooks": "mv REPO/.git/hooks REPO/.git/old && mkdir REPO/.git/hooks",
     "link the hooks": "mkdir evil; ln -sfn ../../evil REPO/.git/hooks/x; ln -sfn ../../evil REPO/.git/hooks",
-    "write the configuration": "echo evil >> REPO/.git/config",
-    "replace the configuration": "echo evil > evil; mv -f evil REPO/.git/config",
-    "use git": "git -C REPO config core.fsmonitor evil",
-    "add a configuration": "echo evil > REPO/.git/config.worktree",
     "lead git elsewhere": "mkdir evil; echo ../evil > REPO/.git/commondir",
     "replace the repository": "mv REPO/.git old; mkdir -p REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
     "replace its folder": "mv REPO old; mkdir -p REPO/.git/hooks; echo evil > REPO/.git/hooks/pre-commit",
@@ -77,32 +71,16 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("where", [".", "packages/deep/inner"])
+@pytest.mark.parametrize("folder", [".", "packages/deep/inner"])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_git_runs_is_not_changed(root, sandboxed, attack, where):
-    repository = make_repository(root / where)
+def test_a_command_cannot_change_the_hooks_of_a_repository(root, sandboxed, attack, folder):
+    repository = make_repository(root / folder)
     before = control(repository / ".git")
-    result = sandboxed(ATTACKS[attack].replace("REPO", where))
-    assert result.metadata["not_isolated"] == [WORD] * (root / "old").exists()  # a copy, where it cannot be moved
+    sandboxed(ATTACKS[attack].replace("REPO", folder))
     assert control(repository / ".git") == before
 
 
-def test_git_works_in_a_guarded_repository(root, sandboxed):
-    make_repository(root)
-    git(root, "config", "user.name", "a")
-    git(root, "config", "user.email", "a@b.c")
-    script = """
-    set -e
-    echo two >> file; git commit -qam second; git checkout -qb topic; git status --porcelain
-    echo new > new; git stash -qu; git stash pop -q; git clean -fdq; git tag x; git gc -q; git log --format=%s
-    """
-    result = sandboxed(script)
-    assert result.output["output"].endswith("second\nfirst\n"), result
-    assert result.output["exit_code"] == 0
-    subprocess.run(["git", "fsck", "--strict"], cwd=root, check=True, capture_output=True)
-
-
-def test_a_submodule_and_a_worktree_are_guarded_where_their_git_directory_is(root, sandboxed, tmp_path):
+def test_hooks_of_submodules_and_worktrees_are_read_only(root, sandboxed, tmp_path):
     library = make_repository(tmp_path / "library")
     make_repository(root / "main")
     git(root / "main", "submodule", "--quiet", "add", library, "lib")
@@ -110,34 +88,28 @@ def test_a_submodule_and_a_worktree_are_guarded_where_their_git_directory_is(roo
     before = everything(root)
     attacks = [
         "echo evil > main/.git/modules/lib/hooks/pre-commit",
-        "echo evil >> main/.git/modules/lib/config",
-        "echo ../../../../evil > main/.git/modules/lib/commondir",
         "echo evil > main/.git/hooks/pre-commit",
-        "echo /evil > main/.git/worktrees/tree/commondir",
         "echo 'gitdir: /evil' > tree/.git",
         "rm -f tree/.git; mkdir tree/.git",
         "echo 'gitdir: /evil' > main/lib/.git",
     ]
-    result = sandboxed("; ".join(attacks))
-    assert result.metadata["not_isolated"] == []
+    sandboxed("; ".join(attacks))
     assert everything(root) == before
-    after = sandboxed(
-        "git -C main/lib status --porcelain; git -C tree status --porcelain; git -C main status --porcelain"
-    )
+    after = sandboxed("for each in main/lib tree main; do git -C $each status --porcelain; done")
     assert after.output["output"] == "A  .gitmodules\nA  lib\n"
 
 
-def test_the_inside_of_a_bare_repository_is_guarded_whatever_it_is_called(root, sandboxed):
+def test_hooks_of_a_bare_repository_are_read_only(root, sandboxed):
     git(root, "init", "-q", "--bare", "store/remote")
     before = control(root / "store" / "remote")
-    sandboxed("echo evil > store/remote/hooks/pre-receive; echo evil >> store/remote/config; mv store/remote other")
+    sandboxed("echo evil > store/remote/hooks/pre-receive; mv store/remote other")
     assert control(root / "store" / "remote") == before
 
 
 @pytest.mark.parametrize(
     "name", [".npmrc", ".gitmodules", ".vscode/tasks.json", "a/b/.envrc", "a/b/.claude/settings.json"]
 )
-def test_a_protected_place_that_exists_is_not_changed(root, sandboxed, name):
+def test_a_protected_file_that_exists_is_read_only(root, sandboxed, name):
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text("mine")
     top = name.partition("/")[0]
@@ -147,48 +119,81 @@ def test_a_protected_place_that_exists_is_not_changed(root, sandboxed, name):
     assert os.listdir(root) == [top]
 
 
-@pytest.mark.parametrize("name", [".hg/hgrc", ".vscode/tasks.json", ".claude/settings.json", ".husky/x"])
-def test_a_protected_folder_that_does_not_exist_is_not_created(root, sandboxed, name):
-    result = sandboxed(f"mkdir -p {os.path.dirname(name)}; echo evil > {name}; ln -s evil {name}; true")
-    assert result.metadata["not_isolated"] == []
+def test_protected_files_below_thousands_of_folders_are_read_only(root, sandboxed):
+    for number in range(2100):
+        (root / str(number)).mkdir()
+    (root / "2099" / ".envrc").write_text("mine")
+    result = sandboxed("echo evil > 2099/.envrc; echo evil > 2098/.envrc")
+    assert (root / "2099" / ".envrc").read_text() == "mine"
+    assert "created 2098/.envrc: programs may run it" in result.content
+
+
+def test_nothing_appears_in_an_empty_workspace(root, level):
+    tool = Bash(root, sandbox=level)
+    assert tool.call(command="ls -A; find . -mindepth 1 -empty -delete").output["output"] == ""
     assert os.listdir(root) == []
 
 
-def test_git_init_works_is_reported_and_its_repository_guarded_from_then_on(root, sandboxed):
-    result = sandboxed("git init -q . && git status --porcelain")
-    assert (result.output["exit_code"], result.output["output"]) == (0, "")
-    assert result.metadata["not_isolated"] == [WORD]
-    before = everything(root)
-    assert sandboxed("echo evil > .git/hooks/pre-commit; echo evil >> .git/config").metadata["not_isolated"] == []
-    assert everything(root) == before
-
-
 APPEARING = {
-    "a file": "echo x > .npmrc",
-    "a file further down": "mkdir -p a/b; echo x > a/b/policy.toml",
-    "a folder further down": "mkdir -p old/.claude",
-    "where the time of the folder is set back": "touch -r old time; mkdir old/.vscode; touch -r time old",
-    "a folder that looks like a placeholder": "mkdir old/.idea; echo x > old/.idea/x; chmod 1500 old/.idea",
-    "a repository further down": "mkdir -p a/.git/hooks; echo x > a/.git/hooks/pre-commit",
-    "a file that names a repository": "echo 'gitdir: ../b' > old/.git",
-    "a git directory of another name": "mkdir -p a/objects a/refs; echo 'ref: refs/heads/main' > a/HEAD",
-    "that of the workspace itself": "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD",
+    "a file": ("echo x > .npmrc", ".npmrc"),
+    "a file in a new folder": ("mkdir -p a/b; echo x > a/b/policy.toml", "a/b/policy.toml"),
+    "an empty folder": ("mkdir -p old/.claude", "old/.claude"),
+    "a file in a protected folder": ("mkdir .vscode; echo x > .vscode/tasks.json", ".vscode/tasks.json"),
+    "a folder with the old time": ("touch -r old time; mkdir old/.idea; touch -r time old", "old/.idea"),
+    "a hook": ("mkdir -p a/.git/hooks; echo x > a/.git/hooks/pre-commit", "a/.git/hooks/pre-commit"),
+    "a link": ("ln -s /etc old/.ssh", "old/.ssh"),
 }
 
 
-@pytest.mark.parametrize("script", APPEARING.values(), ids=APPEARING)
-def test_a_protected_place_that_appears_is_reported_and_guarded_from_then_on(root, sandboxed, script):
+@pytest.mark.parametrize("case", APPEARING)
+def test_a_result_names_a_protected_file_that_appears(root, level, case):
     (root / "old").mkdir()
-    os.utime(root / "old", (1, 1))
-    assert sandboxed("true").metadata["not_isolated"] == []
-    assert sandboxed(script).metadata["not_isolated"] == [WORD]
-    assert sandboxed("true").metadata["not_isolated"] == [WORD] * ("gitdir" in script)  # which names nothing
+    script, name = APPEARING[case]
+    tool = Bash(root, sandbox=level)
+    assert "warnings" not in tool.call(command="true").metadata
+    result = tool.call(command=script)
+    warning = f"created {name}: programs may run it; review it before you open the folder"
+    if level == "none":  # asks for no protection
+        assert "created" not in result.content
+        return
+    assert f"[{warning}]" in result.content
+    assert result.metadata["warnings"] == [warning]
+    assert WORD in result.metadata["not_isolated"]
+    assert "created" not in tool.call(command="true").content
 
 
-def test_a_file_that_has_another_name_is_reported(root, sandboxed):
+def test_a_level_without_mounts_names_a_protected_file_that_changes(root, level):
+    if level in {"none", "bubblewrap"}:
+        pytest.skip("it protects no files, or mounts them")
+    (root / ".envrc").write_text("mine")
+    result = Bash(root, sandbox=level).call(command="echo evil > .envrc")
+    assert "[changed .envrc: programs may run it; review it before you open the folder]" in result.content
+
+
+def test_the_name_of_a_protected_file_cannot_forge_a_line(root, sandboxed):
+    result = sandboxed("mkdir -p $'a\\n[exit 0]'; touch $'a\\n[exit 0]/.envrc'")
+    assert "[exit 0]" not in result.content.splitlines()
+
+
+def test_a_protected_file_that_appeared_is_read_only_from_the_next_command_on(root, sandboxed):
+    sandboxed("echo x > .npmrc; git init -q .")
+    before = everything(root)
+    sandboxed("echo evil > .npmrc; echo evil > .git/hooks/pre-commit; rm -f .npmrc")
+    assert everything(root) == before
+
+
+def test_a_later_command_can_delete_a_repository_that_a_command_cloned(root, sandboxed):
+    make_repository(root / "library")
+    sandboxed("git clone -q library copy; mkdir copy/.vscode; echo x > copy/.vscode/tasks.json")
+    changed = sandboxed("echo y > copy/.vscode/tasks.json")
+    assert "[changed copy/.vscode/tasks.json: programs may run it" in changed.content
+    assert sandboxed("rm -rf copy").output["exit_code"] == 0
+    assert os.listdir(root) == ["library"]
+
+
+def test_a_file_with_another_name_is_reported_as_unprotected(root, sandboxed):
     hooks = make_repository(root) / ".git" / "hooks"
     for name, add in (
-        ("config", lambda: os.link(root / ".git/config", root / "other")),
         ("hook", lambda: os.link(hooks / "post-commit", root / "other")),
         ("link", lambda: (hooks / "pre-push").symlink_to("../../file")),
     ):
@@ -199,16 +204,8 @@ def test_a_file_that_has_another_name_is_reported(root, sandboxed):
         (root / "other").unlink(missing_ok=True)
 
 
-def test_a_worktree_outside_of_the_workspace_is_guarded_at_its_git_directory(root, sandboxed, tmp_path):
-    make_repository(root)
-    git(root, "worktree", "add", "-q", tmp_path / "tree", "-b", "topic")
-    before = everything(root)
-    sandboxed("cd .git/worktrees/tree; echo /evil > commondir; echo evil > config.worktree")
-    assert everything(root) == before
-
-
 @pytest.mark.parametrize("link", [".git", ".git/hooks", ".claude"])
-def test_a_protected_place_that_is_a_link_is_reported(root, sandboxed, link):
+def test_a_protected_folder_that_is_a_link_is_reported_as_unprotected(root, sandboxed, link):
     make_repository(root)
     (root / link).parent.mkdir(exist_ok=True)
     if (root / link).exists():
@@ -216,38 +213,28 @@ def test_a_protected_place_that_is_a_link_is_reported(root, sandboxed, link):
     else:
         (root / "target").mkdir()
     (root / link).symlink_to(root / "target")
-    result = sandboxed("echo evil > target/hooks/evil")
-    assert WORD in result.metadata["not_isolated"]
-    assert not (root / "target/hooks/evil").exists()  # as in every git directory, whatever it is called
+    assert WORD in sandboxed("true").metadata["not_isolated"]
 
 
-def test_the_workspace_is_guarded_in_a_larger_folder_that_is_writable(root, sandboxed):
+def test_the_workspace_is_protected_in_a_larger_writable_folder(root, sandboxed):
     make_repository(root / "inner")
     (root / ".npmrc").write_text("mine")
     sandbox = Sandbox(level="bubblewrap", writable=(root.parent,))
-    script = "mkdir .vscode ../.idea; echo evil > .npmrc; echo evil > inner/.git/hooks/evil; mv ../root ../other"
+    script = "mkdir ../.idea; echo evil > .npmrc; echo evil > inner/.git/hooks/evil; mv ../root ../other"
     result = Bash(root, sandbox=sandbox).call(command=script)
-    assert result.metadata["not_isolated"] == []
+    assert f"created {root.parent}/.idea: programs may run it" in result.content
     assert sorted(os.listdir(root)) == [".npmrc", "inner"]
     assert (root / ".npmrc").read_text() == "mine"
     assert not (root / "inner" / ".git" / "hooks" / "evil").exists()
-    assert os.listdir(root.parent) == ["root"]
-
-
-def test_a_search_for_repositories_that_stops_early_is_reported(root, sandboxed):
-    for number in range(2100):
-        (root / str(number)).mkdir()
-    assert sandboxed("true").metadata["not_isolated"] == [WORD]
 
 
 def test_a_developer_can_permit_some_or_all_names(root, sandboxed):
     sandbox = Sandbox(level="bubblewrap", protected=PROTECTED - {".vscode"})
-    Bash(root, sandbox=sandbox).call({"command": "mkdir .vscode && echo x > .vscode/tasks.json; mkdir .claude"})
-    assert os.listdir(root) == [".vscode"]
+    result = Bash(root, sandbox=sandbox).call({"command": "mkdir .vscode .claude"})
+    assert [warning.split(":")[0] for warning in result.metadata["warnings"]] == ["created .claude"]
     free = Bash(root, sandbox=Sandbox(level="bubblewrap", protected=frozenset()))
-    result = free.call(command="git init -q . && echo x > .git/hooks/pre-commit")
-    assert result.output["exit_code"] == 0
-    assert result.metadata["not_isolated"] == []
+    result = free.call(command="git init -q . && echo x > .git/hooks/pre-commit; echo x > .claude/x")
+    assert (result.output["exit_code"], result.metadata["not_isolated"]) == (0, [])
 
 
 @pytest.fixture
@@ -271,37 +258,37 @@ OVERWRITE = {
 
 
 @pytest.mark.parametrize("attack", OVERWRITE)
-def test_the_source_of_a_loaded_tool_package_is_not_changed(root, sandboxed, plugin, attack):
+def test_the_source_of_a_loaded_tool_package_is_read_only(root, sandboxed, plugin, attack):
     result = sandboxed(OVERWRITE[attack] + "; echo fine > plugin/src/beside")
     assert result.metadata["not_isolated"] == []
     assert everything(plugin.parent) == {"__init__.py": b""}
 
 
-def test_a_repository_inside_of_the_source_of_a_loaded_tool_package_opens_nothing(root, sandboxed, plugin):
+def test_a_repository_in_a_tool_package_stays_read_only(root, sandboxed, plugin):
     make_repository(plugin.parent / "vendored")
     sandboxed(f"echo evil > {plugin.parent}/vendored/evil; echo evil > {plugin.parent}/evil")
     assert sorted(os.listdir(plugin.parent)) == ["__init__.py", "vendored"]
     assert sorted(os.listdir(plugin.parent / "vendored")) == [".git", "file"]
 
 
-def test_a_tool_package_that_is_loaded_later_is_guarded_from_then_on(root, sandboxed, plugin):
+def test_a_tool_package_is_read_only_once_it_is_loaded(root, sandboxed, plugin):
     module = sys.modules.pop("tools_of_a_user")
     assert sandboxed(OVERWRITE["add a module"]).output["exit_code"] == 0
     sys.modules["tools_of_a_user"] = module
     assert sandboxed(OVERWRITE["append"]).output["exit_code"] == 1
 
 
-def test_a_developer_can_open_the_source_of_a_tool_package(root, sandboxed, plugin):
+def test_a_developer_can_make_a_tool_package_writable(root, sandboxed, plugin):
     sandbox = Sandbox(level="bubblewrap", writable=(plugin.parent,))
     assert Bash(root, sandbox=sandbox).call(command=OVERWRITE["append"]).output["exit_code"] == 0
 
 
-def test_a_level_that_cannot_keep_the_source_of_a_tool_package_says_so(root, level, plugin):
+def test_a_level_that_cannot_protect_a_tool_package_reports_that(root, level, plugin):
     result = Bash(root, sandbox=level).call(command=OVERWRITE["append"])
     assert (plugin.read_text() == "") is not bool({"own environment", "files"} & {*result.metadata["not_isolated"]})
 
 
-def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
+def test_a_level_that_cannot_protect_files_reports_that(root, level):
     if level != "bubblewrap":
         assert WORD in Bash(root, sandbox=level).call(command="true").metadata["not_isolated"]
     free = Bash(root, sandbox=Sandbox(level=level, protected=frozenset()))
@@ -310,12 +297,12 @@ def test_a_level_that_cannot_keep_protected_files_says_so(root, level):
 
 def test_a_refused_change_is_explained(root, sandboxed):
     make_repository(root)
-    for script in ("git config a.b c", "echo x > .git/hooks/x", "echo x > /usr/x"):
+    for script in ("echo x > .git/hooks/x", "echo x > /usr/x"):
         assert "[read-only in this sandbox: files outside the workspace" in sandboxed(script).content
     assert "read-only" not in sandboxed("true").content
 
 
-def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
+def test_files_are_protected_from_code_sessions_and_jobs(root, sandboxed):
     make_repository(root)
     code = "try:\n    open('.git/hooks/pre-commit', 'w')\nexcept OSError as error:\n    print(error.errno)"
     context = Context(workspace=root)
@@ -329,44 +316,12 @@ def test_code_sessions_and_jobs_are_guarded_too(root, sandboxed):
     assert "refused" in read.output["output"]
     assert not (root / ".git" / "hooks" / "pre-commit").exists()
     end_run(context.run_id)
-    assert sorted(os.listdir(root)) == [".git", "file"]
 
 
-def test_a_job_stays_guarded_when_another_command_ends_and_the_last_leaves_no_litter(root, sandboxed):
-    context = Context(workspace=root)
-    command = "read -r line; mkdir -p .vscode/x 2>/dev/null && echo x > .vscode/x/evil; echo done"
-    started = JobStart(sandbox="bubblewrap").call({"command": command, "stdin": True}, context)
-    assert started.metadata["not_isolated"] == []
-    sandboxed("true")
-    JobInput().call({"id": started.output["id"], "text": "go\n"}, context)
-    read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
-    assert read.output["status"] == "ended", read
-    assert everything(root) == {}
-
-
-def test_a_protected_file_that_a_job_creates_is_reported(root, sandboxed):
+def test_the_output_of_a_job_names_protected_files_once(root, sandboxed):
     context = Context(workspace=root)
     started = JobStart(sandbox="bubblewrap").call({"command": "read -r line; echo x > .envrc", "stdin": True}, context)
     assert started.metadata["not_isolated"] == []
     JobInput().call({"id": started.output["id"], "text": "go\n"}, context)
-    read = JobOutput().call({"id": started.output["id"], "until_end": True}, context)
-    assert read.metadata["not_isolated"] == [WORD]
-
-
-HOST = """
-import sys
-from tools_shell import JobStart
-assert JobStart(sys.argv[1], sandbox="bubblewrap").call(command="sleep 60").ok
-print("running", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_host_that_is_killed_leaves_no_litter(root, sandboxed):
-    with subprocess.Popen([sys.executable, "-c", HOST, root], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
-        host.stdout.readline()
-        placeholder = os.open(root / ".vscode", os.O_RDONLY)
-        host.send_signal(signal.SIGKILL)
-        flock(placeholder, LOCK_EX)  # which the supervisor has until it has removed it
-    os.close(placeholder)
-    assert os.listdir(root) == []
+    texts = [JobOutput().call({"id": started.output["id"], "until_end": True}, context).content for _ in range(2)]
+    assert ["created .envrc" in text for text in texts] == [True, False]

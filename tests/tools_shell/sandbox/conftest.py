@@ -61,9 +61,9 @@ command = _command.Command(
 )
 wrapped = _start.wrap(command, said["temporary"])
 os.chdir(said["workdir"])
-if wrapped["confine"] is not None:
-    _confine.confine(json.loads(json.dumps(wrapped["confine"])))
-os.execve(wrapped["arguments"][0], wrapped["arguments"], wrapped["environment"])
+if wrapped.confine is not None:
+    _confine.confine(json.loads(json.dumps(wrapped.confine)))
+os.execve(wrapped.arguments[0], wrapped.arguments, wrapped.environment)
 """
 
 # Runs each attack in a separate child and folder, and says how far it got.

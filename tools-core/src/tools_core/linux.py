@@ -30,6 +30,7 @@ _OPENAT2, _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF 
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
 _SECCOMP_MODE_FILTER = 2
+_IN_MODIFY, _IN_CLOSE_WRITE, _IN_MOVED_TO, _IN_CREATE = 0x2, 0x8, 0x80, 0x100
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -53,6 +54,16 @@ def renameat2(source: str, destination: str, flags: int, *, src_dir_fd: int, dst
 def sync_file_system(descriptor: int) -> None:
     """Write all changes of the file system that contains an open file to the disk."""
     _call("syncfs", descriptor)
+
+
+def inotify_init() -> int:
+    """Return a descriptor that reports changes in folders; see inotify(7)."""
+    return _call("inotify_init1", os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def inotify_add_watch(descriptor: int, path: str) -> None:
+    """Report files in a folder that are created, moved there or written."""
+    _call("inotify_add_watch", descriptor, os.fsencode(path), _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO | _IN_CREATE)
 
 
 def adopt_orphans() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Result
 from tools_shell._output._output import SHOWN
 from tools_shell._process._run import LONGEST
+from tools_shell._supervisor._request import DENIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,9 +50,10 @@ def exit_text(facts: Mapping[str, Any]) -> str:
     return f"exit {facts['exit_code']}" + (f" ({facts['signal']})" if "signal" in facts else "")
 
 
-def isolation_of(isolation: Isolation) -> dict[str, Any]:
+def isolation_of(isolation: Isolation, warnings: Sequence[str] = ()) -> dict[str, Any]:
     """Return the isolation metadata of every result."""
-    return {"isolation": isolation.level, "not_isolated": isolation.left_open}
+    facts = {"isolation": isolation.level, "not_isolated": isolation.left_open}
+    return {**facts, "warnings": list(warnings)} if warnings else facts
 
 
 def report(
@@ -82,14 +84,17 @@ def report(
     text = output.text(SHOWN)
     if output.omitted(SHOWN):
         remarks.append(f"showing {SHOWN:,} characters of output; redirect it to a file to read all of it")
+    warnings = isolation.warnings()
+    remarks += warnings
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
     if ended.reason is not None or record.get("exit_code") != 0 or "error" in record:
         remarks += _reasons(text, isolation)
     text = bracketed(text, remarks)
-    metadata = {**isolation_of(isolation), "duration": round(ended.duration, 3)}
+    metadata = {**isolation_of(isolation, warnings), "duration": round(ended.duration, 3)}
     if ended.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
-    kind = {"limit": "timeout_error", "cancelled": "cancelled"}.get(ended.reason, "limit_exceeded")
+    kinds = {"limit": "timeout_error", "cancelled": "cancelled"}
+    kind = "denied" if ended.reason.startswith(DENIED) else kinds.get(ended.reason, "limit_exceeded")
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
@@ -118,6 +123,8 @@ def _ending(record: Mapping[str, Any], ended: Outcome) -> str:
         return f"timed out {after}; raise timeout (up to {LONGEST}) or use job_start"
     if ended.reason == "cancelled":
         return f"cancelled {after}"
+    if ended.reason is not None and ended.reason.startswith(DENIED):
+        return f"denied {after}: {ended.reason.removeprefix(DENIED)}"
     if ended.reason is not None:
         return f"killed {after}: {ended.reason}; use less, or split the work"
     return f"{'done' if record.get('exit_code') is None else exit_text(record)} {after}"

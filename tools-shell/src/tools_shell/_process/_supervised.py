@@ -13,7 +13,9 @@ from tools_shell._process._process import Process
 from tools_shell._process._server import server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from tools_shell._supervisor._request import Request
 
 _START_LIMIT = 30.0  # seconds that starting a program may take on a busy machine
 for _CLOSED in socket.socketpair():  # sandboxes that this program may run in refuse socket.socket()
@@ -23,9 +25,7 @@ for _CLOSED in socket.socketpair():  # sandboxes that this program may run in re
 class Supervised(Process):
     """See `Process`."""
 
-    def __init__(
-        self, request: Mapping[str, Any], descriptors: Sequence[int], *, has_stdin: bool, terminal: bool
-    ) -> None:
+    def __init__(self, request: Request, descriptors: Sequence[int], *, has_stdin: bool, terminal: bool) -> None:
         """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
         self._unacknowledged = 0  # signals that are not acknowledged yet
         self._is_started = False
@@ -34,7 +34,7 @@ class Supervised(Process):
         self._control = _CLOSED
         super().__init__(has_stdin=has_stdin, terminal=terminal)
         try:
-            self._start(json.dumps(request).encode(), descriptors)  # JSON escapes surrogates, for undecodable bytes
+            self._start(request.encode(), descriptors)
         except BaseException:  # no caller has it yet
             self._close_all()
             raise
@@ -57,7 +57,7 @@ class Supervised(Process):
             server.send([theirs.fileno(), *self.child_ends, *descriptors])
         self._control.settimeout(_START_LIMIT)
         with suppress(BrokenPipeError, ConnectionResetError):  # the events will tell
-            self._control.sendall(len(request).to_bytes(4, "big") + request)
+            self._control.sendall(request)
         while not (self._is_started or self.is_gone):
             if not self._read_events() and not self._is_accepted:
                 return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+from tools_core import ToolError
 from tools_core.files import is_inside
-from tools_shell._sandbox._visible import passes_through
+from tools_shell._sandbox._visible import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 Proc: TypeAlias = Literal["new", "shared"]
 WRAPPERS = 2  # processes before the command: bwrap outside the namespace, and the first process inside
 
+# Errors of a machine that is busy or full. They say nothing about a sandbox, and must not lower the level.
+PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
+_HELP_TIMEOUT = 30.0  # seconds for `bwrap --help` on a busy machine
 _SIZE = 1 << 30  # bytes of memory for files in each temporary folder
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 _TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (inside the sandbox)
@@ -34,25 +39,27 @@ class Bubblewrap(NamedTuple):
 
 
 def find_bubblewrap(writable: tuple[str, ...]) -> Bubblewrap | None:
-    """Return the installed bwrap, or None; one in a folder that commands can write to does not count."""
-    import shutil  # runs once
-
-    found = (shutil.which("bwrap", path=folder) for folder in os.get_exec_path() if os.path.isabs(folder))
-    program = next((one for one in found if one and ("/" in writable or not passes_through(one, writable))), None)
-    return _examine(os.path.abspath(program)) if program else None
+    """Return the installed bwrap, or None."""
+    program = find_program("bwrap", writable)
+    return _examine(program) if program else None
 
 
 @functools.cache
 def _examine(program: str) -> Bubblewrap | None:
+    """Return the features of bwrap; None if it is too old. A failure raises, so that it is not cached."""
     import re  # runs once
     import subprocess
 
     try:
-        usage = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    known = frozenset(re.findall("--(?:size|disable-userns|ro-bind-fd)", usage))
-    return Bubblewrap(program, known) if "--unshare-all" in usage else None
+        usage = subprocess.run(
+            [program, "--help"], capture_output=True, text=True, timeout=_HELP_TIMEOUT, check=False
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, OSError) and error.errno not in PASSING:
+            return None
+        raise ToolError(f"{program} cannot be run now: {error}; try again", "unavailable") from error
+    options = frozenset(re.findall("--(?:size|disable-userns|ro-bind-fd)", usage))
+    return Bubblewrap(program, options) if "--unshare-all" in usage else None
 
 
 def options(  # noqa: PLR0913  (properties of one command)
@@ -65,12 +72,12 @@ def options(  # noqa: PLR0913  (properties of one command)
     terminal: bool,
     memory: float | None = None,
     guarded: Sequence[tuple[int, Mount]] = (),
-    ignore: int | None = None,
+    git_settings: int | None = None,
 ) -> list[str]:
     """Return the options of bwrap, which include the command's environment.
 
     All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
-    descriptors. `ignore` is the number of a descriptor with a git ignore file.
+    descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home.
     """
     shared = (*seen.readable, *seen.writable)
     # Fresh folders; /dev is fresh even if everything is visible.
@@ -102,7 +109,7 @@ def options(  # noqa: PLR0913  (properties of one command)
         *_namespaces(bubblewrap, network=network),
         *([] if terminal else ["--new-session"]),
         *(word for _, words in ordered for word in words),  # parents before children
-        *(["--file", str(ignore), f"{home}/.config/git/ignore"] if ignore and is_new else []),
+        *(["--file", str(git_settings), f"{home}/.config/git/config"] if git_settings and is_new else []),
         *last,
         *("--chdir", workdir),
         *(word for name, value in variables.items() for word in ("--setenv", name, value)),

@@ -12,32 +12,42 @@ from typing import TYPE_CHECKING
 from tools_core import ToolError
 from tools_core.files import host_folders
 from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
+from tools_shell._git._user import user_settings
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
-from tools_shell._sandbox._visible import visible
+from tools_shell._sandbox._visible import Visible, find_program, visible
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from tools_shell._sandbox._bubblewrap import Bubblewrap
-    from tools_shell._sandbox._guard import Guard
     from tools_shell._settings import Sandbox
 
 
 @contextmanager
-def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator[tuple[Isolation, Guard | None]]:
-    """Guard the protected names while a command starts in the `with` block; yield isolation and guard."""
-    if isolation.bubblewrap is None or PROTECTED_FILES in isolation.missing or not names:
-        yield isolation, None
+def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator[Isolation]:
+    """Guard the protected names while a command starts in the `with` block; yield the isolation with its guard."""
+    if isolation.level == "none" or not names:
+        yield isolation
         return
     from tools_shell._sandbox._guard import Guard  # POSIX only
 
-    guard = Guard(root, isolation.seen, names)
+    # Without a sandbox commands can write everywhere, so that only the workspace is compared.
+    seen = isolation.seen if isolation.is_sandbox else Visible((), (root,))
+    guard = Guard(root, seen, names, _git(isolation), mounts=isolation.can_mount)
     try:
-        more = () if guard.is_complete else (PROTECTED_FILES,)
-        yield replace(isolation, missing=(*isolation.missing, *more), has_new_places=guard.has_new_places), guard
+        yield replace(isolation, guard=guard)
     finally:
         guard.close()
+
+
+def git_settings(isolation: Isolation, root: str) -> str:
+    """Return the user's git settings for commands in a sandbox, which hides them."""
+    return user_settings(_git(isolation), root) if isolation.is_sandbox else ""
+
+
+def _git(isolation: Isolation) -> str:
+    return find_program("git", isolation.seen.writable if isolation.is_sandbox else ()) or ""
 
 
 def isolation_for(sandbox: Sandbox, root: str) -> Isolation:

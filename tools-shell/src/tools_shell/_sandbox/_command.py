@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools_shell._sandbox._guard import Guard
     from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Resources
 
@@ -16,7 +15,8 @@ class Command(NamedTuple):
     """A command to run.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers; `start` closes them. `guard` protects places from changes.
+    their own numbers; `start` closes them. `git_settings` are those of the user,
+    for a home that is hidden.
     """
 
     arguments: Sequence[str]
@@ -28,4 +28,4 @@ class Command(NamedTuple):
     has_stdin: bool = False
     terminal: bool = False
     extra: Sequence[int] = ()
-    guard: Guard | None = None
+    git_settings: str = ""

@@ -1,25 +1,34 @@
-"""`Guard`: finds the protected places in writable folders, and makes mounts and placeholders that protect them."""
+"""`Guard`: protects the files with protected names in the workspace, and reports those that a command creates."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tools_core.files import CONTROL_FILES, PROTECTED_FOLDERS, fold_name, is_inside, is_protected
+from tools_core.files import CONTROL_FILES, fold_name, is_inside
+from tools_shell._git._config import format_settings, is_unsafe, read_config, read_settings, replace_config
 from tools_shell._sandbox._repositories import walk
-from tools_shell._supervisor._placeholders import Placeholder, is_placeholder, occupy, remove_placeholders
+from tools_shell._supervisor._request import WatchedFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from tools_shell._sandbox._visible import Visible
 
-_MOST_MOUNTS = 150  # each needs a descriptor, of which one message carries 253
+    State: TypeAlias = tuple[int, ...]
+
+_MAX_MOUNTS, _MAX_WATCHED = 120, 100  # each needs a descriptor, of which one message carries 253
+_MAX_FILES = 200  # that are compared in one protected folder
+_MAX_WARNINGS = 8
+_MAX_FRESH = 10_000
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
-# The content of placeholders in repositories; None for a folder. This `commondir` refers to the git directory itself.
-_EMPTY = {"hooks": None, "config": b"", "config.worktree": b"", "commondir": b".\n", "hgrc": b""}
+_CONFIG = ("config", "config.worktree")
+_REVIEW = "programs may run it; review it before you open the folder"
+
+# Folders that contain a repository and that a command of this process created, by path: device and inode.
+_fresh: dict[str, State] = {}
 
 
 class Mount(NamedTuple):
@@ -31,152 +40,296 @@ class Mount(NamedTuple):
 
 
 class Guard:
-    """Opens the protected places, and creates placeholders for those that do not exist.
+    """Opens the protected places that exist before a command, and compares them with those that exist later.
 
-    The parent folders of a protected place become writable mounts, because mounts cannot be moved. Placeholders are
-    folders at the top of the workspace; `has_new_places` finds other places that a command creates. `is_complete` is
-    False if a place could not be guarded, such as a link.
+    `mounts` make them read-only; their parent folders become writable mounts, because mounts cannot be moved. The
+    configuration of repositories has to stay writable, so a supervisor checks the files in the `watched` folders.
+    Nothing is mounted in a new folder that a command of this process created, so that commands can delete it.
+    `is_complete` is False if a place could not be guarded, such as a link.
     """
 
-    def __init__(self, workspace: str, seen: Visible, names: frozenset[str]) -> None:
+    def __init__(self, workspace: str, seen: Visible, names: frozenset[str], git: str, *, mounts: bool) -> None:
+        """`git` is the program that reads configuration; without it, none is checked.
+
+        `mounts` is False if the level does not mount.
+        """
+        self.git = git
         self.mounts: list[Mount] = []
-        self.placeholders: list[Placeholder] = []
+        self.watched: list[tuple[WatchedFolder, int]] = []
         self.is_complete = True
-        self.is_taken = False  # a supervisor removes the placeholders
-        self._writable = seen.writable
+        self._can_mount = mounts
+        self._workspace, self._names, self._writable = workspace, names, seen.writable
         self._read_only = tuple(filter(seen.can_be_guarded, seen.guarded))
-        self._names = names
-        self._folders: dict[str, int] = {}
+        self._folders: set[str] = set()  # that existed before the command
+        self._repositories: dict[str, State] = {}
+        self._states: dict[str, State] = {}  # of protected files, when they were last compared
+        self._mounted: set[str] = set()
+        self._opened: dict[str, int] = {}
         self._held: set[int] = set()
-        self._done: set[str] = set()
-        self._controlled: set[str] = set()
-        self._known: set[str] = set()
+        self._has_warned = False
         roots = [path for path in seen.writable if os.path.isdir(path)]
         self._tops = list(dict.fromkeys((workspace, *roots)))
         try:
             for root in roots:
-                self._folders[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
+                self._opened[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
             for top in self._tops:
-                self._add(top)
+                for place, is_repository in self._places(top, self._folders):
+                    self._add(place, is_repository=is_repository)
         except BaseException:
             self.close()
             raise
 
     @property
-    def ignore(self) -> str:
-        """Return the placeholders in working trees as a git ignore file."""
-        return "".join(f"/{each.name}/\n" for each in self.placeholders if each.name.startswith("."))
+    def descriptors(self) -> list[int]:
+        """Return one descriptor for each mount, then one for each watched folder."""
+        return [*(mount.descriptor for mount in self.mounts), *(descriptor for _, descriptor in self.watched)]
 
     @property
-    def descriptors(self) -> list[int]:
-        """Return one descriptor for each mount, and two for each placeholder, which the supervisor removes."""
-        placed = [number for each in self.placeholders for number in (each.folder, each.descriptor)]
-        return [*(mount.descriptor for mount in self.mounts), *placed]
+    def is_intact(self) -> bool:
+        """Return whether all places were guarded, and no protected file has been created or changed."""
+        return self.is_complete and not self._has_warned
 
     def close(self) -> None:
-        """Close all descriptors, and remove the placeholders unless a supervisor has them."""
-        if self.is_taken:
-            self._held.update(placeholder.descriptor for placeholder in self.placeholders)
-        else:
-            remove_placeholders(self.placeholders)
+        """Close all descriptors."""
         for descriptor in self._held:
             os.close(descriptor)
+        self._held = set()
 
-    def has_new_places(self) -> bool:
-        """Return whether there are protected places that did not exist before."""
-        found = (place for top in self._tops for place in self._places(top))
-        return any(place not in self._known and not _is_placeholder(place) for place in found) or not self.is_complete
+    def warnings(self) -> list[str]:
+        """Return a sentence for each protected file that was created or changed since the last call."""
+        sentences: list[str] = []
+        for top in self._tops:
+            new: set[str] = set()
+            for place, is_repository in self._places(top, new):
+                before = len(sentences)
+                try:
+                    if is_repository:
+                        sentences += self._neutralized(place)
+                    sentences += self._changes(place, is_repository=is_repository)
+                except OSError:  # removed in the meantime, or not permitted
+                    continue
+                if is_repository or len(sentences) > before:
+                    self._remember(place)
+        self._has_warned |= bool(sentences)
+        if (rest := len(sentences) - _MAX_WARNINGS) > 0:
+            sentences[_MAX_WARNINGS:] = [f"created or changed {rest} more protected files"]
+        return sentences
 
-    def _places(self, top: str) -> Iterator[str]:
-        """Yield the protected names and the git directories below a folder."""
+    def _places(self, top: str, folders: set[str]) -> Iterator[tuple[str, bool]]:
+        """Yield the protected places below a folder, and whether each is a git directory; add all folders to a set."""
         for path, listing in walk(top, self._names):
             if listing is None:
                 self.is_complete = False
                 return
-            yield from (f"{path}/{name}" for name in listing.protected)
+            folders.add(path)
+            for name in listing.protected:
+                place = f"{path}/{name}"
+                yield place, fold_name(name) == ".git" and _is_folder(place)
             if listing.is_git_directory and ".git" in self._names:
-                yield path
+                yield path, True
 
-    def _add(self, top: str) -> None:
-        for name in sorted((self._names & PROTECTED_FOLDERS) - {".git"}):  # `git init` has to work
-            self._protect(f"{top}/{name}")
-        for place in self._places(top):
-            self._known.add(place)
-            if is_protected(os.path.basename(place), self._names):
-                self._protect(place)
-                continue
-            try:
-                self._add_control(place, CONTROL_FILES[".git"])
-            except OSError:  # as in `_protect`
-                self.is_complete = False
-
-    def _protect(self, path: str, content: bytes | None = None) -> None:
-        """Protect a place, and the git directory that it refers to, from being changed or created.
-
-        Its placeholder is a folder if `content` is None.
-        """
-        if path in self._done or is_inside(path, self._read_only):
-            return
-        self._done.add(path)
-        folder, _, name = path.rpartition("/")
+    def _add(self, place: str, *, is_repository: bool) -> None:
+        """Guard a place that exists before the command."""
         try:
-            parent = self._open(folder)
-            found = os.stat(name, dir_fd=parent, follow_symlinks=False) if os.path.lexists(path) else None
-            if found is None or is_placeholder(found):
-                self.placeholders.append(occupy(parent, name, content))
-                self._mount(path, self.placeholders[-1].descriptor)
-            elif stat.S_ISLNK(found.st_mode):
-                self.is_complete = False  # a link can be replaced
-            elif stat.S_ISDIR(found.st_mode) and fold_name(name) in CONTROL_FILES:
-                self._add_control(path, CONTROL_FILES[fold_name(name)])
+            for path in _files(place, is_repository=is_repository):
+                self._states[path] = _state(path)
+            if is_inside(place, self._read_only):
+                return
+            if is_repository:
+                self._add_repository(place)
+                return
+            name = fold_name(os.path.basename(place))
+            if _is_folder(place) and name in CONTROL_FILES:
+                for part in CONTROL_FILES[name]:
+                    self._protect(f"{place}/{part}")
+            elif name == ".git" and not os.path.islink(place):  # of a worktree or submodule
+                self._watch(os.path.dirname(place), (".git",))
+                self._protect(place)
+                self._add_repository(_git_directory(place))
             else:
-                self._mount(path, self._hold(os.open(name, _PIN, dir_fd=parent)))
-                self.is_complete &= not _has_other_names(path, found)
-                if fold_name(name) == ".git" and stat.S_ISREG(found.st_mode):
-                    self._protect_git_directory(path, b"gitdir:")
-        except OSError:  # changed in the meantime, not permitted, or the file system is full
+                self._protect(place)
+        except OSError:  # changed in the meantime, not permitted, or too many files are open
             self.is_complete = False
 
-    def _protect_git_directory(self, path: str, prefix: bytes) -> None:
-        """Guard the git directory that a file refers to: `.git` of a worktree or submodule, or `commondir`."""
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            named = file.read(4096).removeprefix(prefix).strip()
-        target = os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(named)))
-        if is_inside(target, self._writable):
-            self._add_control(target, CONTROL_FILES[".git"])
-
-    def _add_control(self, folder: str, names: Sequence[str]) -> None:
-        """Guard the hooks and configuration of a repository."""
-        if folder in self._controlled or is_inside(folder, self._read_only):
+    def _add_repository(self, folder: str) -> None:
+        if folder in self._repositories or is_inside(folder, self._read_only):
             return
-        self._controlled.add(folder)
-        self._open(folder)
-        common = f"{folder}/commondir"
-        is_linked = os.path.lexists(common) and not is_placeholder(os.lstat(common))
-        for name in ("commondir", "config.worktree") if is_linked else names:
-            self._protect(f"{folder}/{name}", _EMPTY[name])
-        if is_linked:
-            self._protect_git_directory(common, b"")
+        if not is_inside(folder, self._writable):
+            return  # commands cannot change it
+        self._repositories[folder] = _identity(folder)
+        self._watch(folder, (*_CONFIG, "commondir"))
+        if not self.git:
+            self._protect(f"{folder}/config")
+        if os.path.lexists(f"{folder}/commondir"):
+            self._add_repository(_git_directory(f"{folder}/commondir"))
+        else:
+            self._protect(f"{folder}/hooks")
+
+    def _watch(self, folder: str, names: tuple[str, ...]) -> None:
+        if not self.git:
+            return
+        if len(self.watched) < _MAX_WATCHED:
+            descriptor = self._open(folder) if self._mounts_in(folder) else self._pin(folder)
+            self.watched.append((WatchedFolder(self._shown(folder), names), descriptor))
+        else:
+            self.is_complete = False
+
+    def _protect(self, path: str) -> None:
+        """Mount a place read-only, unless the level does not mount, or it is in a new folder of a command."""
+        if not self._mounts_in(path) or not os.path.lexists(path):
+            return
+        folder, _, name = path.rpartition("/")
+        descriptor = self._hold(os.open(name, _PIN, dir_fd=self._open(folder)))
+        found = os.fstat(descriptor)
+        if stat.S_ISLNK(found.st_mode):  # it can be replaced
+            self.is_complete = False
+            return
+        self._mount(path, descriptor)
+        self._mounted.add(path)
+        self.is_complete &= not _has_other_names(path, found)
+
+    def _mounts_in(self, path: str) -> bool:
+        if not self._can_mount:
+            return False
+        above = (folder for folder in _fresh if is_inside(path, [folder]))
+        return not any(_identity(folder) == _fresh[folder] for folder in above if _is_folder(folder))
 
     def _open(self, path: str) -> int:
         """Open a folder without following links, as a writable mount that cannot be moved."""
-        if path not in self._folders:
+        if path not in self._opened:
             parent, _, name = path.rpartition("/")
             if not is_inside(path, self._writable):
                 raise OSError(errno.EXDEV, "not in a writable folder", path)
-            self._folders[path] = self._hold(os.open(name, _PIN | os.O_DIRECTORY, dir_fd=self._open(parent)))
-            self._mount(path, self._folders[path], writable=True)
-        return self._folders[path]
+            descriptor = os.open(name, _PIN | os.O_DIRECTORY, dir_fd=self._open(parent))
+            self._opened[path] = self._hold(descriptor)
+            self._mount(path, descriptor, writable=True)
+        return self._opened[path]
+
+    def _pin(self, path: str) -> int:
+        """Open a folder without following links."""
+        descriptor = self._hold(os.open(path, _PIN | os.O_DIRECTORY))
+        if os.readlink(f"/proc/self/fd/{descriptor}") != path:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        return descriptor
+
+    def _mount(self, path: str, descriptor: int, *, writable: bool = False) -> None:
+        if len(self.mounts) < _MAX_MOUNTS:
+            self.mounts.append(Mount(path, descriptor, writable))
+        else:
+            self.is_complete = False
 
     def _hold(self, descriptor: int) -> int:
         self._held.add(descriptor)
         return descriptor
 
-    def _mount(self, path: str, descriptor: int, *, writable: bool = False) -> None:
-        if len(self.mounts) < _MOST_MOUNTS:
-            self.mounts.append(Mount(path, descriptor, writable))
+    def _changes(self, place: str, *, is_repository: bool) -> Iterator[str]:
+        """Yield a sentence for each file of a place that is new or different."""
+        for path in _files(place, is_repository=is_repository):
+            state, before = _state(path), self._states.get(path)
+            if state == before or is_inside(path, self._mounted):
+                continue
+            self._states[path] = state
+            if path == place and fold_name(os.path.basename(path)) == ".git" and not os.path.islink(path):
+                yield from self._neutralized(_git_directory(path))  # a worktree or submodule, which git creates, too
+            else:
+                yield f"{'created' if before is None else 'changed'} {self._shown(path)}: {_REVIEW}"
+
+    def _neutralized(self, folder: str) -> list[str]:
+        """Remove the settings from a new repository that make git run programs, and return sentences about them."""
+        identity = _identity(folder)
+        if not (self.git and is_inside(folder, self._writable)) or self._repositories.get(folder) == identity:
+            return []
+        sentences = []
+        pinned = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            for name in _CONFIG:
+                path = f"{folder}/{name}"
+                if os.path.lexists(path) and self._states.get(path) != _state(path):
+                    sentences += self._without_unsafe_settings(pinned, name, self._shown(path))
+                    self._states[path] = _state(path)
+        finally:
+            os.close(pinned)
+        if os.path.lexists(f"{folder}/commondir"):
+            self._repositories[folder] = identity  # no second visit, also if the two name each other
+            sentences += self._neutralized(_git_directory(f"{folder}/commondir"))
+        return sentences
+
+    def _without_unsafe_settings(self, folder: int, name: str, shown: str) -> list[str]:
+        try:
+            data, _ = read_config(folder, name) or (b"", 0)
+        except ValueError:  # a link, for example
+            settings = None
         else:
-            self.is_complete = False
+            settings = read_settings(data, self.git)
+        unsafe = [setting for setting in settings or [] if self._is_unsafe(setting, folder)]
+        if settings is not None and not unsafe:
+            return []
+        remaining = [setting for setting in settings or [] if setting not in unsafe]
+        replace_config(folder, name, format_settings(remaining).encode("utf-8", "surrogateescape"))
+        keys = ", ".join(dict.fromkeys(key if key.isprintable() else ascii(key) for key, _ in unsafe[:_MAX_WARNINGS]))
+        return [f"removed {keys or 'all settings'} from {shown}: git would run programs or read other files"]
+
+    def _is_unsafe(self, setting: tuple[str, str | None], folder: int) -> bool:
+        if setting[0] == "core.worktree":  # in the git directory of a submodule
+            place = os.path.realpath(os.path.join(os.readlink(f"/proc/self/fd/{folder}"), setting[1] or ""))
+            return not is_inside(place, self._writable)
+        return is_unsafe(setting)
+
+    def _remember(self, place: str) -> None:
+        """Remember the outermost folder that the command created and that contains a place."""
+        folder = os.path.dirname(place)
+        if folder in self._folders:
+            return
+        while (parent := os.path.dirname(folder)) not in self._folders and parent != folder:
+            folder = parent
+        if len(_fresh) < _MAX_FRESH:
+            _fresh[folder] = _identity(folder)
+
+    def _shown(self, path: str) -> str:
+        name = os.path.relpath(path, self._workspace) if is_inside(path, [self._workspace]) else path
+        return name if name.isprintable() else ascii(name)
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def _identity(path: str) -> State:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
+
+
+def _state(path: str) -> State:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino, found.st_ctime_ns  # commands can set the modification time
+
+
+def _files(place: str, *, is_repository: bool) -> list[str]:
+    """Return the files of a protected place that programs run or trust: the place itself unless it has files."""
+    name = fold_name(os.path.basename(place))
+    if is_repository:
+        hooks = f"{place}/hooks"
+        names = sorted(os.listdir(hooks)) if _is_folder(hooks) else ()
+        return [f"{hooks}/{name}" for name in names if not name.endswith(".sample")][:_MAX_FILES]
+    if not _is_folder(place):
+        return [place]
+    if name in CONTROL_FILES:
+        return [path for part in CONTROL_FILES[name] if os.path.lexists(path := f"{place}/{part}")]
+    files: list[str] = []
+    for folder, _, names in os.walk(place):
+        files += [f"{folder}/{name}" for name in sorted(names)]
+        if len(files) > _MAX_FILES:
+            break
+    return files[:_MAX_FILES] or [place]
+
+
+def _git_directory(path: str) -> str:
+    """Return the git directory that a file names: `.git` of a worktree or submodule, or `commondir`."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        target = file.read(4096).removeprefix(b"gitdir:").strip()
+    return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(target)))
 
 
 def _has_other_names(path: str, found: os.stat_result) -> bool:
@@ -188,13 +341,3 @@ def _has_other_names(path: str, found: os.stat_result) -> bool:
             entry.is_symlink() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink > 1)
             for entry in entries
         )
-
-
-def _is_placeholder(path: str) -> bool:
-    """Return whether a path is an empty placeholder of another command, or has been removed in the meantime."""
-    try:
-        return is_placeholder(os.lstat(path)) and not os.listdir(path)
-    except NotADirectoryError:
-        return False
-    except FileNotFoundError:
-        return True

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tools_shell._sandbox._visible import Visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tools_shell._sandbox._bubblewrap import Bubblewrap
+    from tools_shell._sandbox._guard import Guard
 
 Level: TypeAlias = Literal["bubblewrap", "landlock", "contained", "none"]
 
@@ -36,13 +35,22 @@ class Isolation:
     network: bool = True
     seen: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
-    has_new_places: Callable[[], bool] = bool  # protected places than before the command
+    guard: Guard | None = None
+
+    def warnings(self) -> list[str]:
+        """Return a sentence for each protected file that the command has created or changed since the last call."""
+        return self.guard.warnings() if self.guard is not None else []
 
     @property
     def left_open(self) -> list[str]:
         """Return the guarantees that do not hold, protected files that appeared meanwhile included."""
-        is_broken = PROTECTED_FILES not in self.missing and self.has_new_places()
+        is_broken = PROTECTED_FILES not in self.missing and self.guard is not None and not self.guard.is_intact
         return [*self.missing, *([PROTECTED_FILES] if is_broken else [])]
+
+    @property
+    def can_mount(self) -> bool:
+        """Return whether protected files can be mounted read-only."""
+        return self.bubblewrap is not None and PROTECTED_FILES not in self.missing
 
     @property
     def is_sandbox(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import tempfile
@@ -12,6 +11,7 @@ from tools_core import ToolError
 from tools_core.files import is_inside
 from tools_shell._output._output import Output
 from tools_shell._process._run import run
+from tools_shell._sandbox._bubblewrap import PASSING
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._start import start
 from tools_shell._settings import Resources
@@ -44,7 +44,6 @@ _ABSENT = {
     "landlock": "it needs Linux 5.13 or newer with landlock among the security modules (lsm=)",
 }
 _PATIENCE = 30.0
-_PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 
 
 def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
@@ -74,7 +73,7 @@ def _try(candidate: Isolation, root: str) -> str | None:
             return _run(candidate, root, "" if is_seen else file.name)
     except OSError as error:
         reason = error.strerror or str(error)
-        if error.errno not in _PASSING:
+        if error.errno not in PASSING:
             return reason
         raise ToolError(f"the sandbox cannot be tested now: {reason}; try again", "unavailable") from error
 

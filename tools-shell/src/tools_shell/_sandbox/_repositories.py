@@ -12,7 +12,7 @@ from tools_core.files import is_git_directory, is_protected
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MOST_FOLDERS = 2000
+_MAX_FOLDERS = 100_000
 _SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
 _OF_GIT = ("modules", "worktrees")  # parts of a git directory that contain more git directories
 # Folders of package managers and caches, without repositories of the user.
@@ -40,7 +40,7 @@ def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None
     while waiting:
         path = waiting.popleft()
         count += 1
-        if count > _MOST_FOLDERS:
+        if count > _MAX_FOLDERS:
             yield path, None
             return
         try:
@@ -60,7 +60,7 @@ def _listing(path: str, names: frozenset[str]) -> Listing:
         return known[1]
     listing = _list(path, names)
     if time.time_ns() - found.st_ctime_ns > _SETTLED:
-        if len(_known) > 10 * _MOST_FOLDERS:
+        if len(_known) > _MAX_FOLDERS:
             _known.clear()
         _known[path, names] = stamp, listing
     return listing

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from contextlib import suppress
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tools_core.files import is_inside
 from tools_shell._sandbox._bubblewrap import WRAPPERS, options
 from tools_shell._sandbox._visible import top_entries
+from tools_shell._supervisor._request import GIT_CONFIG, Request
 
 if TYPE_CHECKING:
     from tools_shell._process._process import Process
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
 
 _MOST_DESCRIPTORS = 64  # of the leader; higher numbers are for the supervisor and for mounts
+_BYTES = "surrogateescape"
 _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 
 
@@ -34,46 +35,48 @@ def start(command: Command) -> Process:
         from tools_shell._process._supervised import Supervised
 
         if command.isolation.level == "landlock":
-            import tempfile  # not on Windows
-
-            temporary = tempfile.mkdtemp(prefix="ask-tools-")
-        guarding = command.guard.descriptors if command.guard is not None else ()
+            temporary = _temporary_home(command)
+        guard = command.isolation.guard
+        guarding = guard.descriptors if guard is not None else ()
         descriptors = [*command.extra, *guarding, command.directory]
-        process = Supervised(wrap(command, temporary), descriptors, **streams)
+        return Supervised(wrap(command, temporary), descriptors, **streams)
     except BaseException:
-        with suppress(OSError):  # there is none, or the supervisor removes it
-            os.rmdir(temporary)
+        if temporary:
+            import shutil  # not on Windows
+
+            shutil.rmtree(temporary, ignore_errors=True)
         raise
     finally:
         for descriptor in command.extra:
             os.close(descriptor)
-    if command.guard is not None:
-        command.guard.is_taken = True
-    return process
 
 
-def wrap(command: Command, temporary: str = "") -> dict[str, Any]:
-    """Return the request for a supervisor to start a command in its sandbox.
+def _temporary_home(command: Command) -> str:
+    """Create the private folder of a command, with the user's git settings."""
+    import tempfile  # not on Windows
 
-    `numbers` are those that the passed descriptors get in the command, and `placeholders` the names of those that
-    follow, two each. `confine` describes the rights to drop before exec, `wrappers` is the number of processes before
-    the command. The supervisor removes the private folder `temporary`, if there is one, since it may outlive the host.
-    """
-    isolation = command.isolation
-    request: dict[str, Any] = {
-        "host": os.getpid(),
-        "arguments": command.arguments,
-        "environment": command.environment,
-        "numbers": [0, 1, 2, *command.extra],
-        "placeholders": [],
-        "terminal": command.terminal,  # the first program gets the controlling terminal
-        "resources": asdict(command.resources),
-        "confine": None,
-        "temporary": temporary,
-        "wrappers": 0,
-    }
+    folder = tempfile.mkdtemp(prefix="ask-tools-")
+    if command.git_settings:
+        with open(os.path.join(folder, GIT_CONFIG), "w", errors="surrogateescape") as file:
+            file.write(command.git_settings)
+    return folder
+
+
+def wrap(command: Command, temporary: str = "") -> Request:
+    """Return the request for a supervisor to start a command in its sandbox."""
+    isolation, guard = command.isolation, command.isolation.guard
+    request = Request(
+        arguments=[*command.arguments],
+        environment={**command.environment},
+        numbers=[0, 1, 2, *command.extra],
+        resources=asdict(command.resources),
+        terminal=command.terminal,
+        temporary=temporary,
+        watched=tuple(folder for folder, _ in guard.watched) if guard is not None else (),
+        git=guard.git if guard is not None else "",
+    )
     if isolation.bubblewrap is not None:
-        return request | _in_bubblewrap(command, isolation.bubblewrap)
+        return _in_bubblewrap(request, command, isolation.bubblewrap)
     if isolation.level != "landlock":
         return request
     # A writable home and temporary folder.
@@ -84,18 +87,19 @@ def wrap(command: Command, temporary: str = "") -> dict[str, Any]:
         "readable": isolation.seen.readable,
         "writable": [*(top_entries() if "/" in isolation.seen.writable else isolation.seen.writable), temporary],
     }
-    return request | {"environment": {**command.environment, **dict.fromkeys(mine, temporary)}, "confine": policy}
+    environment = {**command.environment, **dict.fromkeys(mine, temporary)}
+    return request._replace(environment=environment, confine=policy)
 
 
-def _in_bubblewrap(command: Command, bubblewrap: Bubblewrap) -> dict[str, Any]:
-    isolation, guard = command.isolation, command.guard
-    first = max((2, *command.extra)) + 1  # for the filter, then the arguments, then the git ignore file
+def _in_bubblewrap(request: Request, command: Command, bubblewrap: Bubblewrap) -> Request:
+    isolation, guard = command.isolation, command.isolation.guard
+    first = max((2, *command.extra)) + 1  # for the filter, then the arguments, then the git settings
     mounts = guard.mounts if guard is not None else []
     lowest = max(_MOST_DESCRIPTORS, first + 3)
     numbers = range(lowest, lowest + len(mounts))
-    # `git clean` and `git stash -u` would fail to remove the placeholders. A limit on file sizes would apply to the
-    # files that bwrap writes, too.
-    ignore = guard.ignore if guard is not None and command.resources.file_size is None else ""
+    # A limit on file sizes applies to the files that bwrap writes, too.
+    limit = command.resources.file_size
+    settings = command.git_settings if limit is None or len(command.git_settings.encode(errors=_BYTES)) < limit else ""
     arguments = options(
         bubblewrap,
         isolation.seen,
@@ -105,33 +109,32 @@ def _in_bubblewrap(command: Command, bubblewrap: Bubblewrap) -> dict[str, Any]:
         terminal=command.terminal,
         memory=command.resources.memory,
         guarded=list(zip(numbers, mounts, strict=True)),
-        ignore=first + 2 if ignore else None,
+        git_settings=first + 2 if settings else None,
     )
     # Ctrl-C is for the command; it would end bwrap and everything in it.
     opener = _terminal_opener() if command.terminal else []
-    return {
+    return request._replace(
         # bwrap itself gets an empty environment: LD_PRELOAD would run code outside the sandbox.
-        "arguments": [bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
-        "environment": {},
-        "numbers": [0, 1, 2, *command.extra, *numbers],
-        "placeholders": [each.name for each in guard.placeholders] if guard is not None else [],
-        "terminal": command.terminal and not opener,
-        "wrappers": WRAPPERS,
-        "confine": {
+        arguments=[bubblewrap.program, "--args", str(first + 1), "--", *opener, *command.arguments],
+        environment={},
+        numbers=[0, 1, 2, *command.extra, *numbers],
+        terminal=command.terminal and not opener,
+        wrappers=WRAPPERS,
+        confine={
             "level": isolation.level,
             "network": isolation.network,
             "filter": first,
             "arguments": first + 1,
             "options": [*arguments, "--seccomp", str(first)],
-            "ignore": ignore,
+            "git_settings": settings,
         },
-    }
+    )
 
 
 @functools.cache
 def _terminal_opener() -> list[str]:
     """Return the command that starts a session on the terminal (setsid of util-linux), if it is installed."""
-    import shutil  # runs once
+    import shutil  # not on Windows
 
     program = shutil.which("setsid", path="/usr/bin:/bin")
     return [program, "-c"] if program else []  # which busybox also supports

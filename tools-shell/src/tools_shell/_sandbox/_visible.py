@@ -68,6 +68,17 @@ def passes_through(path: str, folders: Iterable[str]) -> bool:
     return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
 
 
+def find_program(name: str, writable: Sequence[str]) -> str | None:
+    """Return the path of an installed program; one in a folder that commands can write to does not count."""
+    folders = filter(os.path.isabs, os.get_exec_path())
+    programs = (os.path.abspath(os.path.join(folder, name)) for folder in folders)
+    return next((path for path in programs if os.access(path, os.X_OK) and _is_safe(path, writable)), None)
+
+
+def _is_safe(program: str, writable: Sequence[str]) -> bool:
+    return "/" in writable or not passes_through(program, writable)
+
+
 def escapes_through(path: str, target: str, sandbox: Sandbox) -> bool:
     """Return whether a path passes through a writable folder and ends outside."""
     given = _existing(sandbox.writable, "writable")

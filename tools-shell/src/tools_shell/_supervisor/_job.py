@@ -7,13 +7,13 @@ import os
 import select
 import signal
 from contextlib import suppress
-from typing import Any
 
 from tools_core.linux import adopt_orphans
 from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send, wakeup_pipe
 from tools_shell._supervisor._leader import start_leader
-from tools_shell._supervisor._limits import Watch, limit_for_exit, raise_priority
-from tools_shell._supervisor._placeholders import Placeholder, remove_placeholders
+from tools_shell._supervisor._limits import ResourceWatch, limit_for_exit, raise_priority
+from tools_shell._supervisor._request import GIT_CONFIG, Descriptors, Request
+from tools_shell._supervisor._watch import ConfigWatch
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
@@ -24,41 +24,31 @@ _REMOVE = ("/bin/sh", "-c", 'chmod -R u+rwx "$0"; rm -rf "$0"')
 def supervise(control: int, descriptors: list[int]) -> None:
     """Run the job that is described on the socket `control`; end of file ends the job.
 
-    `descriptors` are the command's, in the order of the request, then the folder to start in.
     If this raises, the server cleans up.
     """
     _report(control, accepted=True)
     os.setsid()  # also gives the supervisor its own autogroup of CPU time (sched(7))
     raise_priority()
     adopt_orphans()
-    request = _read_request(control)
+    request = Request.read(control)
     try:
-        job = _Job(control, wakeup_pipe(), request)
+        job = _Job(control, wakeup_pipe(), request, request.split(descriptors))
     except OSError as error:  # too many open descriptors; without a message the host would assume a kill
         _report(control, failed=(error.errno, str(error)))
         raise
-    if job.start(descriptors):
+    if job.start():
         job.run()
-    if request["temporary"]:
-        _remove(request["temporary"])
+    if request.temporary:
+        _remove(request.temporary)
 
 
 def _remove(folder: str) -> None:
     try:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{folder}/{GIT_CONFIG}")
         os.rmdir(folder)  # usually it is empty: no process needed
     except OSError:
         os.waitpid(os.posix_spawn(_REMOVE[0], [*_REMOVE, folder], {"PATH": os.defpath}), 0)
-
-
-def _read_request(control: int) -> dict[str, Any]:
-    size, data = int.from_bytes(os.read(control, 4), "big"), b""
-    while len(data) < size:
-        chunk = os.read(control, size - len(data))
-        if not chunk:
-            raise EOFError("the host is gone before anything has begun")
-        data += chunk
-    request: dict[str, Any] = json.loads(data)
-    return request
 
 
 def _report(control: int, **event: object) -> None:
@@ -67,62 +57,53 @@ def _report(control: int, **event: object) -> None:
 
 
 class _Job:
-    def __init__(self, control: int, wakeup: int, request: dict[str, Any]) -> None:
+    def __init__(self, control: int, wakeup: int, request: Request, descriptors: Descriptors) -> None:
         self._control = control
         self._wakeup = wakeup
         self._request = request
-        self._placeholders: list[Placeholder] = []
-        self._host = os.pidfd_open(request["host"])
+        self._descriptors = descriptors
+        self._host = os.pidfd_open(request.host)
         self._leader = 0
-        # The number of wrapper processes before the command, such as bwrap.
-        self._wrappers: int = request["wrappers"]
         self._is_killing = False
         self._killed_before: set[int] = set()  # in the last round of killing
         self._round = _ROUND
-        self._watch = Watch(request["resources"], request["wrappers"])
+        self._limits = ResourceWatch(request.resources, request.wrappers)
+        self._config = ConfigWatch(request.watched, descriptors.watched, request.git)
         self._rest = b""  # an incomplete line from the host
 
-    def start(self, descriptors: list[int]) -> bool:
+    def start(self) -> bool:
         """Start the leader; on failure, report it to the host and return False."""
-        descriptors = self._without_placeholders(descriptors)
-        self._leader, problem = start_leader(self._request, descriptors)
+        command, _, network, folder = self._descriptors
+        self._leader, problem = start_leader(self._request, self._descriptors)
         # Keep a terminal open: it would report the end of its output, and the job may reopen it (/dev/tty).
-        kept = descriptors[0] if self._request["terminal"] else None
-        for descriptor in descriptors:
-            if descriptor != kept:
+        terminal = command[0] if self._request.terminal else None
+        for descriptor in (*command, *network, folder):
+            if descriptor != terminal:
                 os.close(descriptor)
         if problem is not None:
-            remove_placeholders(self._placeholders)
             _report(self._control, failed=problem)
             return False
         _report(self._control, started=True)
         return True
 
-    def _without_placeholders(self, descriptors: list[int]) -> list[int]:
-        """Split off the descriptors of placeholders, which precede that of the folder to start in."""
-        names: list[str] = self._request["placeholders"]
-        first = len(descriptors) - 1 - 2 * len(names)
-        pairs = zip(names, descriptors[first:-1:2], descriptors[first + 1 : -1 : 2], strict=True)
-        self._placeholders = [Placeholder(folder, name, descriptor) for name, folder, descriptor in pairs]
-        return [*descriptors[:first], descriptors[-1]]
-
     def run(self) -> None:
         """Run until no process of the job is left."""
         poll = select.poll()
-        for descriptor in (self._control, self._wakeup, self._host):
-            poll.register(descriptor, select.POLLIN)
-        wait: float | None = self._watch.interval
+        for descriptor in (self._control, self._wakeup, self._host, self._config.descriptor):
+            if descriptor is not None:
+                poll.register(descriptor, select.POLLIN)
+        wait = self._interval
         while True:
             for descriptor, _ in poll.poll(wait):
-                if descriptor == self._wakeup:
-                    os.read(self._wakeup, 512)
-                elif descriptor == self._host or not self._read_signals():
+                if not self._handle(descriptor):
                     poll.unregister(descriptor)
                     self._is_killing = True
+            if self._config.interval is not None:
+                self._check_config()
             event = self._reap()
             left = descendants(os.getpid())
             if not left:  # in the same message as the exit, so that the host does not report background processes
-                remove_placeholders(self._placeholders)
+                self._check_config(is_last=True)
                 event["gone"] = True
             if event:
                 _report(self._control, **event)
@@ -130,14 +111,34 @@ class _Job:
                 return
             wait = self._step(left)
 
+    def _handle(self, descriptor: int) -> bool:
+        """Handle what a descriptor reports; False if the host is gone."""
+        if descriptor == self._wakeup:
+            os.read(self._wakeup, 512)
+        elif descriptor == self._config.descriptor:
+            if self._config.has_changed(descriptor):
+                self._check_config()
+        else:
+            return descriptor != self._host and self._read_signals()
+        return True
+
+    @property
+    def _interval(self) -> float | None:
+        return min(filter(None, (self._limits.interval, self._config.interval)), default=None)
+
+    def _check_config(self, *, is_last: bool = False) -> None:
+        if (problem := self._config.check(is_last=is_last)) is not None:
+            _report(self._control, exceeded=problem)
+            self._is_killing = True
+
     def _step(self, left: dict[int, int]) -> float | None:
         """Check limits or continue killing; return the milliseconds until the next step."""
-        exceeded = None if self._is_killing else self._watch.check(left)
+        exceeded = None if self._is_killing else self._limits.check(left)
         if exceeded is not None:
             _report(self._control, exceeded=exceeded)
             self._is_killing = True
         if not self._is_killing:
-            return self._watch.interval
+            return self._interval
         doomed = set(left)
         kill(doomed)
         if all(is_zombie(pid) for pid in doomed):
@@ -158,7 +159,7 @@ class _Job:
                 self._is_killing = True
                 continue
             left = descendants(os.getpid())
-            not_meant = chain_of(self._leader, self._wrappers, left)
+            not_meant = chain_of(self._leader, self._request.wrappers, left)
             # Parents first: a shell that is interrupted after its command would go on with the next command.
             meant = [pid for pid in left if pid not in not_meant]
             send(number, meant)
@@ -173,6 +174,6 @@ class _Job:
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
                     event["exit"] = code = os.waitstatus_to_exitcode(ended[1])
-                    if exceeded := limit_for_exit(code, self._request["resources"]):
+                    if exceeded := limit_for_exit(code, self._request.resources):
                         event["exceeded"] = exceeded
         return event

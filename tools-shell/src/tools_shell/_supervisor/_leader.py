@@ -6,46 +6,49 @@ import fcntl
 import json
 import os
 import signal
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tools_core.linux import forbid_new_privileges, set_dumpable
 from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import limit, limit_open_files, restore_open_files_limit
 
+if TYPE_CHECKING:
+    from tools_shell._supervisor._request import Descriptors, Request
+
 # Signals that Python ignores, and that a new program would inherit as ignored.
 _SIGNALS = (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT, signal.SIGXFSZ)
 Problem: TypeAlias = tuple[int | None, str]  # errno and message
-_ROOM = 300  # the first number for descriptors that a sandbox adds
+_ROOM = 8  # numbers for the descriptors that a sandbox adds
 
 
-def start_leader(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem | None]:
+def start_leader(request: Request, descriptors: Descriptors) -> tuple[int, Problem | None]:
     """Start the leader; return its PID and None, or 0 and the problem.
 
     The working folder, the limits and no_new_privs are set in the supervisor itself, for the child to inherit.
     """
     try:
-        os.fchdir(descriptors[-1])
-        limit(request["resources"], request["wrappers"])
-        if request["confine"] is None:  # sandboxes set this themselves: a set-uid bwrap needs its rights
+        os.fchdir(descriptors.folder)
+        limit(request.resources, request.wrappers)
+        if request.confine is None:  # sandboxes set this themselves: a set-uid bwrap needs its rights
             forbid_new_privileges()  # processes of another user could not be signalled
-        if request["confine"] is None and not request["terminal"] and request["resources"]["open_files"] is None:
+        if request.confine is None and not request.terminal and request.resources["open_files"] is None:
             return _spawn(request, descriptors), None
         return _fork(request, descriptors)
     except OSError as error:
         return 0, (error.errno, str(error))
 
 
-def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
+def _spawn(request: Request, descriptors: Descriptors) -> int:
     """Start with posix_spawn, which is faster than fork but cannot run code in the child."""
-    numbers = request["numbers"]
-    high = _above(numbers, descriptors)
+    numbers = request.numbers
+    high = _above(numbers, descriptors.command)
     restore_open_files_limit(max(high))
     placed = [(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in zip(numbers, high, strict=True)]
     try:
         return os.posix_spawn(
-            request["arguments"][0],
-            request["arguments"],
-            request["environment"],
+            request.arguments[0],
+            request.arguments,
+            request.environment,
             file_actions=placed,
             setsid=True,  # a new session, without a controlling terminal
             setsigdef=_SIGNALS,
@@ -55,11 +58,11 @@ def _spawn(request: dict[str, Any], descriptors: list[int]) -> int:
             os.close(descriptor)
 
 
-def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem | None]:
+def _fork(request: Request, descriptors: Descriptors) -> tuple[int, Problem | None]:
     problem, report = os.pipe()
     pid = os.fork()
     if pid == 0:
-        report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, max(request["numbers"]) + _ROOM)
+        report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, max(request.numbers) + _ROOM)
         try:
             _execute(request, descriptors, report)
         # Report any exception and exit: this is a forked copy of the supervisor.
@@ -74,28 +77,28 @@ def _fork(request: dict[str, Any], descriptors: list[int]) -> tuple[int, Problem
     return pid, json.loads(words) if words else None
 
 
-def _execute(request: dict[str, Any], descriptors: list[int], report: int) -> None:
+def _execute(request: Request, descriptors: Descriptors, report: int) -> None:
     set_dumpable(dumpable=True)  # unlike the supervisor
     os.setsid()  # a new session
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
-    _move_descriptors(request["numbers"], descriptors, report)
-    if request["terminal"]:
+    _move_descriptors(request.numbers, descriptors.command, report)
+    if request.terminal:
         import termios  # rare
 
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    if request["confine"] is not None:
-        confine(request["confine"])
-    restore_open_files_limit(max(request["numbers"]))
-    limit_open_files(request["resources"])  # last, because descriptors above the limit are moved first
-    os.execve(request["arguments"][0], request["arguments"], request["environment"])  # noqa: S606  (that is the job)
+    if request.confine is not None:
+        confine(request.confine)
+    restore_open_files_limit(max(request.numbers))
+    limit_open_files(request.resources)  # last, because descriptors above the limit are moved first
+    os.execve(request.arguments[0], request.arguments, request.environment)  # noqa: S606  (that is the job)
 
 
 def _above(numbers: list[int], descriptors: list[int]) -> list[int]:
     """Duplicate a command's descriptors above all target numbers, so that none is overwritten too early."""
     lowest = max(numbers) + 1
-    return [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest) for descriptor in descriptors[:-1]]
+    return [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest) for descriptor in descriptors]
 
 
 def _move_descriptors(numbers: list[int], descriptors: list[int], report: int) -> None:

@@ -77,7 +77,7 @@ def _running() -> int:
         return int(file.read().split()[3].partition(b"/")[2])
 
 
-class Watch:
+class ResourceWatch:
     """Checks the resources that the processes of a job use together.
 
     `interval` until the next check is in milliseconds, None if nothing is limited. It grows while the job is idle, and

@@ -76,7 +76,10 @@ def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     if "found" in record and record["found"] is None:
         remarks.append("the text was not found")
     remarks += [str(status[name]) for name in ("background", "survivors") if name in status]
-    return Result.ok(record, content=bracketed(text, remarks), metadata=isolation_of(job.isolation))
+    warnings = job.isolation.warnings()
+    return Result.ok(
+        record, content=bracketed(text, remarks + warnings), metadata=isolation_of(job.isolation, warnings)
+    )
 
 
 def _listed(found: list[Job]) -> Result:

@@ -13,7 +13,7 @@ from tools_core.files import is_read_only, workspace_path
 from tools_shell._environment import clean_environment
 from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
-from tools_shell._sandbox._choose import guarded, isolation_for
+from tools_shell._sandbox._choose import git_settings, guarded, isolation_for
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import escapes_through
 from tools_shell._settings import Sandbox
@@ -155,17 +155,17 @@ class ShellTool(Tool, abstract=True):
                     sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
                 isolation = isolation_for(sandbox, place.root)
                 variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
-                with guarded(isolation, place.root, sandbox.protected) as (isolation, guard):
+                with guarded(isolation, place.root, sandbox.protected) as guarded_isolation:
                     yield Command(
                         arguments=arguments,
                         environment=variables,
                         directory=place.directory,
                         workdir=place.path,
-                        isolation=isolation,
+                        isolation=guarded_isolation,
                         resources=sandbox.resources,
                         has_stdin=has_stdin,
                         terminal=terminal,
-                        guard=guard,
+                        git_settings=git_settings(isolation, place.root),
                     )
             except OSError as error:
                 message = f"{arguments[0]} cannot be started: {error.strerror or error}"

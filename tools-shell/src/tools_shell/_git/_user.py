@@ -1,0 +1,69 @@
+"""The user's own git settings, for commands in a sandbox that hides the user's home."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from tools_shell._git._config import format_settings, is_unsafe, parse_list
+
+_TIMEOUT = 5.0  # seconds for git to read the settings
+# Settings with a value that commands need; others may contain tokens or name files that the sandbox hides.
+_SECTIONS = frozenset((
+    *("advice", "alias", "am", "apply", "blame", "branch", "checkout", "clean", "color", "column", "commit", "diff"),
+    *("fetch", "grep", "i18n", "index", "init", "log", "merge", "notes", "pull", "push", "rebase", "rerere", "stash"),
+    *("status", "submodule", "tag", "user", "versionsort", "worktree"),
+))  # fmt: skip
+_KEYS = frozenset((
+    *("core.abbrev", "core.autocrlf", "core.commentchar", "core.eol", "core.filemode", "core.ignorecase"),
+    *("core.logallrefupdates", "core.precomposeunicode", "core.quotepath", "core.safecrlf", "core.symlinks"),
+    *("core.whitespace", "safe.directory"),
+))  # fmt: skip
+_SIGNING = frozenset(("commit.gpgsign", "push.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "user.signingkey"))
+
+
+def user_settings(git: str, folder: str) -> str:
+    """Return the user's safe global settings as the text of a configuration file.
+
+    Conditional settings, such as an identity for the repositories below a folder, are those of `folder`.
+    """
+    home = os.path.expanduser("~")
+    config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    paths = (os.path.join(home, ".gitconfig"), os.path.join(config, "git/config"), os.environ.get("GIT_CONFIG_GLOBAL"))
+    stamps = tuple(map(_stamp, paths))
+    return _read(git, folder, home, paths, stamps) if git and any(stamps) else ""
+
+
+def _stamp(path: str | None) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path or "")
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+@functools.lru_cache(64)
+def _read(git: str, folder: str, *_: object) -> str:
+    import subprocess  # once for each workspace
+
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {name: os.environ[name] for name in ("GIT_CONFIG_GLOBAL",) if name in os.environ}
+    try:
+        done = subprocess.run(
+            [git, "config", "--global", "--includes", "--null", "--list"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            cwd=folder,
+            env=environment,
+            timeout=_TIMEOUT,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    settings = parse_list(done.stdout)
+    return format_settings([(key, value) for key, value in settings if _is_passed_on(key, value)])
+
+
+def _is_passed_on(key: str, value: str | None) -> bool:
+    is_chosen = key in _KEYS or (key.partition(".")[0] in _SECTIONS and key not in _SIGNING)
+    return is_chosen and (key == "safe.directory" or not is_unsafe((key, value)))

@@ -1,0 +1,70 @@
+"""`Request`: the message from the host to the supervisor of a job."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+DENIED = "denied: "  # the start of the reason for killing a job that changed protected settings
+GIT_CONFIG = ".gitconfig"  # in the private folder of a command: the user's settings
+
+
+class WatchedFolder(NamedTuple):
+    """A folder with files that decide what git runs: its name for messages, and the names of the files."""
+
+    shown: str
+    names: tuple[str, ...]
+
+
+class Descriptors(NamedTuple):
+    """The descriptors that are sent with a request, in this order."""
+
+    command: list[int]  # one for each of `numbers`
+    watched: list[int]  # one for each watched folder
+    network: list[int]  # a user namespace and its network namespace, or none
+    folder: int  # to start in
+
+
+class Request(NamedTuple):
+    """A command to start in its sandbox.
+
+    `host` is the process that waits for it, `numbers` are the descriptors of the command. `confine` describes the
+    rights to drop before exec; `wrappers` is the number of processes before the command. The supervisor removes the
+    private folder `temporary`, if there is one, because it may outlive the host.
+    """
+
+    arguments: list[str]
+    environment: dict[str, str]
+    numbers: list[int]
+    resources: dict[str, Any]
+    terminal: bool = False  # the first program gets the controlling terminal
+    confine: dict[str, Any] | None = None
+    temporary: str = ""
+    wrappers: int = 0
+    watched: tuple[WatchedFolder, ...] = ()
+    git: str = ""  # the program that reads the watched configuration
+    host: int = 0
+
+    def encode(self) -> bytes:
+        """Return the request as a message; JSON escapes surrogates, for undecodable bytes."""
+        data = json.dumps(self._replace(host=os.getpid())).encode()
+        return len(data).to_bytes(4, "big") + data
+
+    @classmethod
+    def read(cls, control: int) -> Request:
+        """Read a request from a socket; EOFError if the host has exited."""
+        size, data = int.from_bytes(os.read(control, 4), "big"), b""
+        while len(data) < size:
+            chunk = os.read(control, size - len(data))
+            if not chunk:
+                raise EOFError("the host has exited before the start")
+            data += chunk
+        request = cls(*json.loads(data))
+        return request._replace(watched=tuple(WatchedFolder(shown, tuple(names)) for shown, names in request.watched))
+
+    def split(self, descriptors: list[int]) -> Descriptors:
+        """Return the descriptors by their purpose."""
+        first = len(self.numbers)
+        second = first + len(self.watched)
+        return Descriptors(descriptors[:first], descriptors[first:second], descriptors[second:-1], descriptors[-1])

@@ -1,0 +1,120 @@
+"""`ConfigWatch`: checks what a job writes to the configuration of git repositories, and restores it."""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tools_core.linux import inotify_add_watch, inotify_init
+from tools_shell._git._config import Setting, is_unsafe, read_config, read_settings, replace_config
+from tools_shell._supervisor._request import DENIED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools_shell._supervisor._request import WatchedFolder
+
+_INTERVAL = 100  # milliseconds between two checks if the kernel does not report changes
+_SETTINGS = ("config", "config.worktree")  # the other files may be removed, but not changed
+_EVENT = struct.Struct("iIII")  # of inotify(7); the name follows
+
+
+class _File:
+    """A watched file, with the content and the inode to restore. A program that writes a file may be in the middle."""
+
+    def __init__(self, folder: int, shown: str, name: str) -> None:
+        self.folder, self.shown, self.name = folder, f"{shown}/{name}", name
+        self.content: bytes | None = None
+        self.inode = 0
+        self.is_ignored = False
+        try:
+            self.content, self.inode = read_config(folder, name) or (None, 0)
+        except ValueError:  # it was no regular file before the command either
+            self.is_ignored = True
+
+
+class ConfigWatch:
+    """Checks the files in watched folders; `descriptor` becomes readable when one may have changed."""
+
+    def __init__(self, folders: Sequence[WatchedFolder], descriptors: Sequence[int], git: str) -> None:
+        self._git = git
+        self._files = [
+            _File(descriptor, folder.shown, name)
+            for folder, descriptor in zip(folders, descriptors, strict=True)
+            for name in folder.names
+        ]
+        self._names = {os.fsencode(file.name) for file in self._files}
+        self.descriptor: int | None = None
+        self.interval: int | None = None
+        if self._files:
+            try:
+                self.descriptor = inotify_init()
+                for descriptor in descriptors:
+                    inotify_add_watch(self.descriptor, f"/proc/self/fd/{descriptor}")
+            except OSError:  # a user has a limited number of them
+                self.interval = _INTERVAL
+
+    def has_changed(self, descriptor: int) -> bool:
+        """Read the kernel's reports from `descriptor`; return whether they name a watched file."""
+        data, has_changed = os.read(descriptor, 1 << 16), False
+        while data:
+            watch, _, _, length = _EVENT.unpack_from(data)
+            name = data[_EVENT.size : _EVENT.size + length].rstrip(b"\0")
+            has_changed |= watch == -1 or name in self._names  # -1: reports were lost
+            data = data[_EVENT.size + length :]
+        return has_changed
+
+    def check(self, *, is_last: bool = False) -> str | None:
+        """Restore the files with a forbidden change; return a description of the last one, or None.
+
+        The last check also restores the configuration that was removed from a repository.
+        """
+        problem = None
+        for file in self._files:
+            if not file.is_ignored:
+                problem = self._check(file) or problem
+                if is_last and file.name == "config" and file.content is not None:
+                    self._restore_removed(file)
+        return problem
+
+    def _check(self, file: _File) -> str | None:
+        try:
+            current = read_config(file.folder, file.name)
+            if current is None or current[0] == file.content:
+                return None
+            problem = self._problem(file, *current)
+        except ValueError as error:
+            problem = str(error) if file.name != ".git" else ""  # a folder is a new repository
+        if not problem:
+            return None
+        try:
+            replace_config(file.folder, file.name, file.content)
+        except OSError as error:
+            return f"{DENIED}{problem} in {file.shown}, which could not be restored: {error.strerror}"
+        return f"{DENIED}{problem} in {file.shown} makes git run programs or read other files; the file was restored"
+
+    def _problem(self, file: _File, content: bytes, inode: int) -> str:
+        if file.name not in _SETTINGS:
+            return "another repository"
+        keys = self._unsafe_keys(file.content, content)
+        if keys is None:
+            return "a line that git does not accept"
+        if content and not keys and inode != file.inode:  # complete: git writes another file and renames it
+            file.content, file.inode = content, inode
+        return ", ".join(keys)
+
+    def _restore_removed(self, file: _File) -> None:
+        with suppress(OSError, ValueError):  # the repository was removed as well
+            if read_config(file.folder, file.name) is None:
+                replace_config(file.folder, file.name, file.content)
+
+    def _unsafe_keys(self, before: bytes | None, after: bytes) -> list[str] | None:
+        """Return the keys of new settings that are unsafe; None if git does not accept the file."""
+        settings = read_settings(after, self._git)
+        if settings is None:
+            return None
+        allowed: set[Setting] = {*(read_settings(before or b"", self._git) or ())}
+        keys = [setting[0] for setting in settings if setting not in allowed and is_unsafe(setting)]
+        return [key if key.isprintable() else ascii(key) for key in dict.fromkeys(keys)]
