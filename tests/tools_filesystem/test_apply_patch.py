@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from tools_core import Context
-from tools_filesystem import ApplyPatch, EditFile, Ledger, ReadFile, Root, Workspace, WriteFile
+from tools_filesystem import ApplyPatch, EditFile, ReadFile, Root, Workspace, WriteFile
 
 FIVE = b"one\ntwo\nthree\nfour\nfive\n"
 
@@ -444,8 +444,8 @@ def test_one_wrong_line_number_shifts_those_of_later_hunks(patch, root):
         pytest.param(["*** Add File: .git/hooks/x", "+x"], "denied", "protected", id="protected, not there yet"),
         pytest.param(["*** Add File: n/.GIT/config", "+x"], "denied", "protected", id="protected further down"),
         pytest.param(["*** Update File: f", "*** Move to: .bashrc"], "denied", "protected", id="move to protected"),
-        pytest.param(["*** Add File: .ask-tools-x", "+[]"], "denied", "belongs", id="the tools' own names"),
-        pytest.param(["*** Add File: n/.ask-tools-x", "+[]"], "denied", "belongs", id="the same in a new folder"),
+        pytest.param(["*** Add File: .ask-tools-x", "+[]"], "denied", "reserved", id="the tools' own names"),
+        pytest.param(["*** Add File: n/.ask-tools-x", "+[]"], "denied", "reserved", id="the same in a new folder"),
         pytest.param(["*** Add File: x/", "+x"], "not_a_file", "folder", id="slash at the end"),
         pytest.param(["*** Add File: dangling/x", "+x"], "not_found", "no ", id="below a dangling link"),
     ],
@@ -562,8 +562,7 @@ def test_a_patch_stays_in_one_root_and_out_of_read_only_ones(root, tmp_path):
 
 def test_a_session_knows_a_patched_file_if_it_knew_all_of_it_before(root):
     fill(root, {"known": b"a\n", "unknown": b"a\n"})
-    state = {"file_ledger": Ledger()}
-    context = Context(workspace=root, state=state)
+    context = Context(workspace=root)
     assert ReadFile().call({"path": "known"}, context).ok
     sections = [line for name in ("known", "unknown") for line in (f"*** Update File: {name}", "-a", "+b")]
     assert ApplyPatch().call({"patch": envelope(*sections, "*** Add File: new", "+x")}, context).ok

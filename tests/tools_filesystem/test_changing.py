@@ -21,7 +21,6 @@ from tools_filesystem import (
     ApplyPatch,
     CopyPath,
     DeletePath,
-    Ledger,
     MakeDirectory,
     MovePath,
     ReadFile,
@@ -474,9 +473,9 @@ def test_a_cancelled_call_returns_at_once(root, tree):
     assert listing(root) == before
 
 
-def test_what_was_known_of_a_moved_file_is_known_under_its_new_name(root):
+def test_a_moved_file_counts_as_read_under_its_new_name(root):
     (root / "f").write_text("x")
-    context = Context(workspace=root, state={"file_ledger": Ledger()})
+    context = Context(workspace=root)
     assert ReadFile().call({"path": "f"}, context).ok
     assert MovePath().call({"source": "f", "destination": "g"}, context).ok
     assert WriteFile().call({"path": "g", "content": "y"}, context).ok

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tools_core import Context
-from tools_filesystem import ApplyPatch, DeletePath, EditFile, Ledger, MovePath, ReadFile, Workspace, WriteFile
+from tools_filesystem import ApplyPatch, DeletePath, EditFile, MovePath, ReadFile, Workspace, WriteFile
 
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 
@@ -38,7 +38,7 @@ def refused(session, *words):
 
 
 def test_a_file_that_was_never_read_is_not_replaced(session):
-    assert refused(session, "was not read", "read_file")
+    assert refused(session, "have not read its current version", "read_file")
 
 
 def test_a_file_that_was_read_whole_is_replaced_and_again_after_that(session):
@@ -102,7 +102,7 @@ def test_a_file_that_changed_since_it_was_read_is_not_replaced(session, content)
     found = session.file.stat()
     session.file.write_text(content)
     os.utime(session.file, ns=(found.st_atime_ns, found.st_mtime_ns))  # its times alone prove nothing
-    assert refused(session, "has changed since it was read")
+    assert refused(session, "has changed since you read it")
 
 
 def test_a_file_that_another_one_took_the_place_of_is_not_replaced(session, root):
@@ -112,15 +112,19 @@ def test_a_file_that_another_one_took_the_place_of_is_not_replaced(session, root
     assert refused(session)
 
 
-def test_what_one_session_read_another_does_not_know(session):
-    def arguments():
-        return Context(state={"file_ledger": Ledger()})
+@pytest.mark.parametrize("shared", [True, False], ids=["a shared workspace", "tools without a workspace"])
+def test_a_file_that_another_run_read_is_not_replaced(session, root, shared):
+    reader, writer = Context(workspace=root), Context(workspace=root)
+    read, write = (session.read, session.write) if shared else (ReadFile().call, WriteFile().call)
+    assert read({"path": "file.txt"}, reader).ok
+    arguments = {"path": "file.txt", "content": "new"}
+    assert write(arguments, writer).error_type == "conflict"
+    assert write(arguments, reader).ok
 
-    reader, writer = arguments(), arguments()
-    session.read({"path": "file.txt"}, reader)
-    wanted = {"path": "file.txt", "content": "new"}
-    assert session.write(wanted, writer).error_type == "conflict"
-    assert session.write(wanted, reader).ok
+
+def test_a_read_counts_for_all_tools_of_a_run(root, session):
+    assert ReadFile(root).call({"path": "file.txt"}, Context(run_id="run-1")).ok
+    assert WriteFile(root).call({"path": "file.txt", "content": "new"}, Context(run_id="run-1")).ok
 
 
 def test_an_edit_of_a_file_that_was_read_whole_leaves_it_known(session):

@@ -18,6 +18,8 @@ from tools_filesystem import (
     CopyPath,
     DeletePath,
     EditFile,
+    Grep,
+    ListDirectory,
     MakeDirectory,
     MovePath,
     ReadFile,
@@ -30,6 +32,9 @@ SPELLINGS = [".git/hooks/pre-commit", ".GIT/config", ".Git/x", "sub/.git/config"
 SPELLINGS += [".g\u200cit/config", "\uff0egit/config", ".bashrc", ".BASHRC", "deep/er/.npmrc", ".ssh/authorized_keys"]
 SPELLINGS += ["GIT~1/config", "./x/../.git/config", ".gitmodules", ".husky/pre-push", ".vscode/tasks.json"]
 SPELLINGS += [".githooks/pre-commit", ".cshrc", ".config/fish/config.fish"]
+SPELLINGS += [".zed/tasks.json", ".yarnrc.yml", ".pnpmfile.cjs", ".pre-commit-config.yaml", "lefthook.yml"]
+SPELLINGS += [".cargo/config.toml", "a/.Cargo/CONFIG.toml", ".vimrc", ".bash_aliases", ".config/git/config"]
+SPELLINGS += [".config/autostart/x.desktop", "home/.config/systemd/user/x.service"]
 SPELLINGS += [".claude/settings.json", ".mcp.json", ".gitattributes", ".ask-tools-own/x"]
 
 
@@ -123,6 +128,45 @@ def test_nothing_becomes_a_repository_step_by_step(root, last):
     assert tool.call(path="other/HEAD", content="x").ok
 
 
+@pytest.mark.parametrize("tool", [MovePath, CopyPath])
+def test_a_folder_cannot_get_a_protected_name_below_it(root, tool):
+    (root / "x" / "git").mkdir(parents=True)
+    assert tool(root).call(source="x", destination=".config").error_type == "denied"
+    assert tool(root).call(source="x", destination="y").ok
+    (root / "home" / ".config" / "git").mkdir(parents=True)
+    assert tool(root).call(source="home", destination="other").error_type == "denied"
+
+
+@pytest.mark.parametrize("folder", [".config/ask-tools", ".local/share/ask-tools", ".local/state/ask-tools"])
+def test_settings_and_sessions_of_ask_tools_are_out_of_reach(root, monkeypatch, folder):
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(root))
+    file = f"{folder}/sessions.txt"
+    workspace = Workspace(root, protected=())
+    assert WriteFile(workspace).call(path=file, content="x").error_type == "denied"
+    (root / folder).mkdir(parents=True)
+    (root / file).write_text("needle")
+    (root / "link").symlink_to(folder)
+    patch = f"*** Begin Patch\n*** Update File: {file}\n-needle\n+x\n*** End Patch"
+    results = [
+        ReadFile(workspace).call(path=file),
+        ReadFile(workspace).call(path="link/sessions.txt"),
+        ListDirectory(workspace).call(path=folder),
+        WriteFile(workspace).call(path=file, content="x", overwrite=True),
+        EditFile(workspace).call(path=file, old_string="needle", new_string="x"),
+        ApplyPatch(workspace).call(patch=patch),
+        MovePath(workspace).call(source=folder.partition("/")[0], destination="moved"),
+        CopyPath(workspace).call(source=folder.partition("/")[0], destination="copy"),
+        DeletePath(workspace).call(path=folder, recursive=True),
+        DeletePath(workspace).call(path=folder.partition("/")[0], recursive=True),
+        Grep(workspace).call(pattern="needle", path=folder),
+    ]
+    assert [result.error_type for result in results] == ["denied"] * len(results)
+    assert "needle" not in Grep(workspace).call(pattern="needle").content
+    assert (root / file).read_text() == "needle"
+
+
 def test_names_that_only_look_alike_are_free(root):
     tool = WriteFile(Workspace(root))
     for path in (".github/workflows/x.yml", ".gitignore", "git/x", "my.git/x", "bashrc", "x.bashrc"):
@@ -160,7 +204,7 @@ def test_the_environment_that_the_host_runs_from_is_protected():
     name = Path(sys.prefix).name
     result = WriteFile(workspace).call(path=f"{name}/ask-tools-test.pth", content="import os")
     assert result.error_type == "denied"
-    assert "runs from there" in result.error
+    assert "runs from it" in result.error
     assert DeletePath(workspace).call(path=name, recursive=True).error_type == "denied"
 
 

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tools_core import Context
-from tools_filesystem import Ledger
 
 
 @pytest.fixture(params=["without a name", "with a name"])
@@ -141,7 +140,7 @@ def test_when_the_disk_is_full_the_old_content_stays_and_nothing_else(files, roo
 
 def test_of_many_sessions_that_create_one_file_one_succeeds(files, root, temporary):
     def write(number):
-        session = Context(state={"file_ledger": Ledger()})
+        session = Context()
         return files.write.call({"path": "a/b/file", "content": str(number) * 9}, session)
 
     with ThreadPoolExecutor(8) as pool:

@@ -18,13 +18,16 @@ from stat import S_IMODE
 
 PROTECTED_FOLDERS = frozenset((
     *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
-    *(".vscode", ".idea", ".devcontainer", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks, servers
-    *(".ssh", ".gnupg"),
+    *(".vscode", ".idea", ".zed", ".devcontainer", ".claude", ".codex", ".cursor", ".gemini"),  # tasks, hooks, servers
+    *(".ssh", ".gnupg", ".config/git", ".config/autostart", ".config/systemd"),
 ))  # fmt: skip
 PROTECTED = PROTECTED_FOLDERS | frozenset((
     *(".gitconfig", ".gitmodules", ".gitattributes", ".mcp.json", "mcp.json", ".envrc", ".npmrc", ".pypirc", ".netrc"),
     *(".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".login", ".inputrc"),
     *(".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", "config.fish"),
+    *(".bash_aliases", ".vimrc", ".exrc", ".pdbrc"),
+    *(".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".cargo/config", ".cargo/config.toml"),
+    *(".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
     *("ask-tools.lock", "ask-tools.toml", "policy.toml", "approvals.json"),  # decide which tools may run
     "git~1",  # the short name of `.git` on FAT and NTFS
 ))  # fmt: skip
@@ -76,6 +79,11 @@ def state_path(name: str) -> str:
     return _user_path("XDG_STATE_HOME", ".local/state", name)
 
 
+def user_folders() -> list[str]:
+    """Return the real paths of the folders with the user's settings, data and state, which no tool may touch."""
+    return [os.path.realpath(path("")) for path in (config_path, data_path, state_path)]
+
+
 def _user_path(variable: str, default: str, name: str) -> str:
     """Return an absolute path: a relative one could lead to a file that a repository contains.
 
@@ -110,8 +118,20 @@ def is_inside(path: str, folders: Iterable[str]) -> bool:
 
 
 def is_protected(name: str, names: frozenset[str] = PROTECTED) -> bool:
-    """Return whether `name`, without slashes, is one of `names` in any spelling that a file system may accept."""
-    return fold_name(name) in _folded(names)
+    """Return whether a file name is one of `names` in any spelling that a file system may accept.
+
+    The name may include that of the folder above it, such as `.config/git`.
+    """
+    return _fold_path(name) in _folded(names)
+
+
+def protected_part(path: str, names: frozenset[str] = PROTECTED) -> str | None:
+    """Return the beginning of a relative path up to the first protected file or folder; None if there is none."""
+    parts = path.split("/")
+    for end in range(1, len(parts) + 1):
+        if is_protected(parts[end - 1], names) or is_protected("/".join(parts[max(0, end - 2) : end]), names):
+            return "/".join(parts[:end])
+    return None
 
 
 def fold_name(name: str) -> str:
@@ -126,7 +146,11 @@ def fold_name(name: str) -> str:
 
 @functools.cache
 def _folded(names: frozenset[str]) -> frozenset[str]:
-    return frozenset(map(fold_name, names))
+    return frozenset(map(_fold_path, names))
+
+
+def _fold_path(path: str) -> str:
+    return "/".join(map(fold_name, path.split("/")))
 
 
 def is_git_directory(names: Iterable[str]) -> bool:

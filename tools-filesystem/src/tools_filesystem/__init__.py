@@ -1,6 +1,5 @@
 """Files for a model: nothing outside the workspace is touched, and nothing is half-written."""
 
-from tools_filesystem._ledger import Ledger
 from tools_filesystem._tools._apply_patch import ApplyPatch
 from tools_filesystem._tools._copy_path import CopyPath
 from tools_filesystem._tools._delete_path import DeletePath
@@ -23,7 +22,6 @@ __all__ = [
     "FileInfo",
     "Glob",
     "Grep",
-    "Ledger",
     "ListDirectory",
     "MakeDirectory",
     "MovePath",

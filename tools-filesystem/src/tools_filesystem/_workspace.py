@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core.files import PROTECTED, is_read_only, workspace_path
-from tools_filesystem._ledger import Ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,8 +27,7 @@ class Workspace:
     """One or several folders: `Workspace("/srv/app", Root("/srv/data", writable=False))`.
 
     Relative paths are below the first; absolute ones may be below any. `read_only` makes all of them read-only.
-    `protected` are names that are not written in any folder; `()` protects nothing. Tools that
-    were made with the same workspace share its `ledger` of what was read.
+    `protected` are names that are not written in any folder; `()` protects nothing.
     """
 
     def __init__(
@@ -37,22 +35,17 @@ class Workspace:
         *roots: str | os.PathLike[str] | Root,
         read_only: bool = False,
         protected: Iterable[str] = PROTECTED,
-        ledger: Ledger | None = None,
     ) -> None:
-        given = [root if isinstance(root, Root) else Root(os.fspath(root)) for root in roots or (".",)]
+        folders = [root if isinstance(root, Root) else Root(os.fspath(root)) for root in roots or (".",)]
         self.roots = tuple(
-            Root(os.path.abspath(os.path.expanduser(root.path)), root.writable and not read_only) for root in given
+            Root(os.path.abspath(os.path.expanduser(root.path)), root.writable and not read_only) for root in folders
         )
         self.protected = frozenset(protected)
-        self.ledger = Ledger() if ledger is None else ledger
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.roots))
 
 
-_default_ledger = Ledger()  # of tools without a workspace
-
-
 def workspace_for(context: Context) -> Workspace:
     """The workspace of a tool without its own: `Context.workspace`, `$ASK_TOOLS_WORKSPACE` or the current folder."""
-    return Workspace(workspace_path(context.workspace), read_only=is_read_only(), ledger=_default_ledger)
+    return Workspace(workspace_path(context.workspace), read_only=is_read_only())

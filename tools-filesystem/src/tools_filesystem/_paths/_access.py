@@ -9,10 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
-from tools_filesystem._ledger import Ledger
 
 if TYPE_CHECKING:
-    from tools_core import Context
     from tools_filesystem._workspace import Root, Workspace
 
 _LONGEST_PATH = 4096
@@ -83,11 +81,6 @@ class Access:
             message = f"{path!r} is outside the workspace; give a path below {self.workspace}"
             raise ToolError(message, "denied")
         return found
-
-    def ledger(self, context: Context) -> Ledger:
-        """Return the ledger of the session (`file_ledger` in the state), or else the workspace's."""
-        own = context.state.get("file_ledger")
-        return own if isinstance(own, Ledger) else self.workspace.ledger
 
     def __enter__(self) -> Self:
         return self

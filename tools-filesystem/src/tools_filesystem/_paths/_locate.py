@@ -15,7 +15,7 @@ from tools_core.files import real_path
 from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._lock import hold, release
 from tools_filesystem._paths._names import alike, escaped, near, unescaped
-from tools_filesystem._paths._protected import check_repository, check_writable, names_below
+from tools_filesystem._paths._protected import check_not_ours, check_repository, check_writable, names_below
 from tools_filesystem._paths._resolve import (
     MOST_LINKS,
     check_regular,
@@ -224,6 +224,7 @@ def locate(
     try:
         with explained(path):
             _find(place, names, follow=follow, repair=repair)
+            check_not_ours(place.real)
             if write:
                 place.prepare()
             _check(place, names, new=new)

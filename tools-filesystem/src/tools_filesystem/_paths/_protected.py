@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.files import GIT_MARKS, fold_name, host_folders, is_inside, is_protected, real_path
+from tools_core.files import GIT_MARKS, fold_name, host_folders, is_inside, protected_part, real_path, user_folders
 from tools_filesystem._paths._resolve import lstat
 
 if TYPE_CHECKING:
@@ -30,16 +30,17 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     below = names_below(root.descriptor, folder)
     _check_root(root, folder, len(below))
     names, protected = [*below, *name.split("/")], root.access.workspace.protected
-    for end, one in enumerate(names, 1):
-        if fold_name(one).startswith(OWN):
-            place = "/".join(names[:end])
-            raise ToolError(f"{place!r} belongs to the file tools themselves; choose another name", "denied")
-        if is_protected(one, protected):
-            raise _denied("/".join(names[:end]), "what lies there is run or trusted later")
+    ours = next((end for end, part in enumerate(names, 1) if fold_name(part).startswith(OWN)), None)
+    if ours is not None:
+        message = f"{'/'.join(names[:ours])!r} is reserved for the file tools; choose another name"
+        raise ToolError(message, "denied")
+    part = protected_part("/".join(names), protected)
+    if part is not None:
+        raise _denied(part, "programs run or trust files in it")
     if protected and is_inside(f"{real_path(folder)}/{name}", _host(len(sys.modules))):
-        raise _denied("/".join(names), "this program itself runs from there")
+        raise _denied("/".join(names), "this program runs from it")
     if _is_linked(root, folder, names[len(below)], len(below)):
-        raise _denied("/".join(names), "a protected name is a link to it")
+        raise _denied("/".join(names), "a protected name is a symlink to it")
     check_repository(root, folder, name)
 
 
@@ -48,7 +49,7 @@ def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
     if ".git" in root.access.workspace.protected:
         repository = _repository(folder, [*names_below(root.descriptor, folder), name.partition("/")[0]])
         if repository is not None:
-            raise _denied(repository, "its HEAD and objects make it a git repository, whose hooks are run later")
+            raise _denied(repository, "it is a git repository because of its HEAD and objects, and git runs its hooks")
 
 
 def names_below(root: int, folder: int) -> list[str]:
@@ -95,9 +96,16 @@ def _host(_modules: int) -> list[str]:
     return host_folders()
 
 
+def check_not_ours(path: str) -> None:
+    """Raise ToolError (`denied`) for the real path of the user's own settings, data and state of ask-tools."""
+    if is_inside(path, user_folders()):
+        message = "these are the user's settings and sessions of ask-tools, which tools neither read nor change"
+        raise ToolError(message, "denied")
+
+
 def _denied(place: str, reason: str) -> ToolError:
-    message = f"{place!r} is a protected place: {reason}"
-    return ToolError(f"{message}. Write elsewhere; only the user can permit it, by Workspace(protected=...)", "denied")
+    message = f"{place!r} is protected: {reason}. Ask the user to allow it with Workspace(protected=...)"
+    return ToolError(message, "denied")
 
 
 def _repository(folder: int, names: list[str]) -> str | None:

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
-from tools_core.files import is_inside, real_path
+from tools_core.files import is_inside, real_path, user_folders
 from tools_filesystem._paths._mounts import is_pseudo_file, mounts_below
 from tools_filesystem._paths._resolve import SpecialFileError, closing
 from tools_filesystem._search import _scan
@@ -86,9 +86,16 @@ def _rg(program: str, root: int, below: str, order: Order) -> Command:
         arguments += [f"--type-add=wanted:{name}" for name in order.names]
         arguments += ["--type=wanted"] if order.names else []
     folder = real_path(root)
+    for ours in user_folders():
+        if is_inside(ours, [folder]):
+            arguments.append(f"--glob=!{_escaped(ours.removeprefix(folder.rstrip('/')))}")
     arguments += ["--one-file-system"] if mounts_below(folder) else []  # it doubles the time of a listing
     # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
     return Command([*arguments, "--", f"./{below}"], folder, (f"/proc/self/fd/{root}", program, *_LIBRARIES))
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path)
 
 
 def _by_scan(place: Located, order: Order, context: Context) -> Answer:

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
+from tools_filesystem._ledger import ledger_of
 from tools_filesystem._paths._names import escaped
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import commit
@@ -61,7 +62,7 @@ class ApplyPatch(FileTool):
             plan = PatchPlan(access, parse(patch), stack)
             changes = plan.changes()
             commit(changes, context)
-            ledger = access.ledger(context)
+            ledger = ledger_of(context.run_id)
             for change in changes:
                 before = change.found if change.model is None else change.model.found
                 ledger.replace(before, change.state)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Annotated
 
 from tools_core import Context, Result, ToolError
+from tools_filesystem._ledger import ledger_of
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._paths._resolve import closing
 from tools_filesystem._tools._file_tool import FileTool
@@ -47,6 +48,6 @@ class DeletePath(FileTool):
             finally:
                 with suppress(OSError):  # the change is made: an error would deny it
                     os.fsync(place.folder)
-            access.ledger(context).replace(state, None)
+            ledger_of(context.run_id).replace(state, None)
         text = f"Deleted {path!r} (entries: {survey.entries})"
         return Result.ok({"path": path, "entries": survey.entries}, content=text)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
+from tools_filesystem._ledger import ledger_of
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate, lock
 from tools_filesystem._tools._file_tool import FileTool
@@ -45,11 +46,11 @@ class MovePath(FileTool):
             replaces = new.found is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
-                Survey(context, access).add(old.folder, old.name, source)
+                Survey(context, access, new_name=new.name).add(old.folder, old.name, source)
                 _move(old, new, context)
             before = old.state
             new.look()
-            access.ledger(context).replace(before, new.found)
+            ledger_of(context.run_id).replace(before, new.found)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok(report, content=f"Moved {source!r} to {destination!r}")
 

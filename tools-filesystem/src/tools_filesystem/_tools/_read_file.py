@@ -7,7 +7,7 @@ import os
 from typing import Annotated, Any, NamedTuple
 
 from tools_core import Context, File, Image, Limits, Result, ToolError
-from tools_filesystem._ledger import Ledger, Stamp
+from tools_filesystem._ledger import Ledger, Stamp, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import closing
 from tools_filesystem._reading._encoding import SNIFF, detect
@@ -42,7 +42,7 @@ class ReadFile(FileTool):
             closing(place.open_file()) as file,
         ):
             page = _Page(place.path, offset or 1, limit, line_numbers)
-            shown, facts, notes = _read(file, page, context, access.ledger(context))
+            shown, facts, notes = _read(file, page, context, ledger_of(context.run_id))
         facts |= {"repaired_path": place.path} if place.note else {}
         notes += [place.note] if place.note else []
         if not isinstance(shown, str):

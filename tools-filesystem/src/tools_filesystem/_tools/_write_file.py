@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
+from tools_filesystem._ledger import ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._reading._encoding import SNIFF, detect
@@ -38,17 +39,17 @@ class WriteFile(FileTool):
         except UnicodeEncodeError as error:
             raise ToolError("content must not contain lone surrogates", "validation_error") from error
         with self.access(context) as access, locate(access, path, write=True, new=True) as file:
-            ledger, found, note = access.ledger(context), file.found, ""
+            ledger, found, note = ledger_of(context.run_id), file.found, ""
             file.check_file_name()
             if found is not None:
                 check_regular(found, path)
                 if not overwrite:
                     file.check_permitted("overwrite=true replaces it")
-                    ledger.check_known(path, found)
+                    ledger.check_read(path, found)
                 note = _lost(file, data)
             change = Change(place=file, data=data, found=found, is_forced=overwrite)
             commit([change], context)
-            ledger.replace(found, change.state, is_known=True)
+            ledger.replace(found, change.state, is_read=True)
         text = f"{'Created' if found is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
         return Result.ok({"path": path, "bytes": len(data), "created": found is None}, content=text)
 

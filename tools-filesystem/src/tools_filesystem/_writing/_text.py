@@ -10,7 +10,7 @@ from tools_filesystem._reading._encoding import CP1252, SNIFF, detect
 if TYPE_CHECKING:
     from tools_filesystem._reading._encoding import Encoding
 
-LARGEST = 64  # megabytes of a file that is edited
+MAX_SIZE = 64  # megabytes of a file that is edited
 
 
 class Text(NamedTuple):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.files import host_folders, is_git_directory, is_inside, is_protected, real_path
+from tools_core.files import host_folders, is_git_directory, is_inside, is_protected, real_path, user_folders
 from tools_core.linux import sync_file_system
 from tools_filesystem._paths._mounts import mounts_below
 from tools_filesystem._paths._resolve import SpecialFileError, closing, open_file, open_inner
@@ -37,14 +37,19 @@ class Survey:
     to go, and then it must not hold a root, a mount or the program itself.
     """
 
-    def __init__(self, context: Context, access: Access, goal: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, context: Context, access: Access, goal: tuple[int, int] | None = None, new_name: str = ""
+    ) -> None:
         self.context = context
+        self.new_name = new_name
         self.protected = access.workspace.protected
         self.goal = goal
         self.most = _MOST_ENTRIES if goal is None else _MOST_COPIED
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
+        ours = map(os.stat, filter(os.path.exists, user_folders()))
+        self._ours = {(state.st_dev, state.st_ino) for state in ours}
         host = map(os.stat, filter(os.path.exists, host_folders() if self.protected else ()))
         self._kept = {root.identity: "a root of the workspace" for root in access.roots}
         self._kept |= {(state.st_dev, state.st_ino): "a folder that this program runs from" for state in host}
@@ -89,8 +94,15 @@ class Survey:
         is_other = stat.S_ISDIR(found.st_mode) and found.st_dev != self._device
         if is_other or (depth == 0 and self.goal is None and _holds_mount(folder, name)):
             raise ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
-        if depth and is_protected(name, self.protected):
-            raise ToolError(f"{path!r} is a protected place; what holds it is left where it is", "denied")
+        above = (path.split("/")[-2:-1], [self.new_name] if depth == 1 else [])
+        names = [name, *(f"{part}/{name}" for parts in above for part in parts)]
+        if depth and any(is_protected(one, self.protected) for one in names):
+            raise ToolError(
+                f"{path!r} is protected, so the folder with it cannot be copied, moved or deleted", "denied"
+            )
+        if stat.S_ISDIR(found.st_mode) and identity in self._ours:
+            message = f"{path!r} has the user's settings or sessions of ask-tools, so it cannot be copied or moved"
+            raise ToolError(message, "denied")
 
 
 def _holds_mount(folder: int, name: str) -> bool:
@@ -123,7 +135,7 @@ def copy_tree(source: Located, goal: Located, context: Context) -> Copy:
     ToolError if the tree is too large, has special or protected files, or contains its destination.
     """
     inside = os.fstat(goal.folder)
-    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino))
+    survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino), goal.name)
     survey.add(source.folder, source.name, source.given)
     if survey.special is not None:
         raise SpecialFileError(survey.special)
