@@ -34,7 +34,8 @@ def state(workspaces, monkeypatch):
     (workspaces / "temporary").mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", str(workspaces / "temporary"))
     yield
-    end_run("")
+    for run_id in ("", "r"):
+        end_run(run_id)
 
 
 @pytest.hookimpl(tryfirst=True)  # before the slow tests are deselected

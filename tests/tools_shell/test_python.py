@@ -263,7 +263,7 @@ def test_a_link_that_commands_can_change_shows_no_folder_but_that_of_a_python(ro
 def test_a_program_that_knows_no_interpreter_says_what_to_do(root, monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     result = Python(root, sandbox="none").call(code="1")
-    assert (result.error_type, "name one when the tool is made" in result.error) == ("unavailable", True)
+    assert (result.error_type, "Python(interpreter=" in result.error) == ("unavailable", True)
 
 
 def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, tmp_path):

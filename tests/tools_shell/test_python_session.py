@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_code_that_cannot_be_interrupted_loses_its_session_and_the_next_call_say
     assert result.error_type == "timeout_error"
     assert "its variables are lost" in result.error
     assert lifeline.holders_are_gone()
-    assert "this is a new session without the earlier state" in notes(session("'x' in dir()").output)
+    assert "this is a new session without the earlier variables" in notes(session("'x' in dir()").output)
 
 
 @pytest.mark.parametrize(
@@ -268,11 +269,68 @@ def test_modules_of_the_workspace_can_be_imported_and_do_not_get_in_the_way(run,
     assert "1 / 0" in run("1 / 0")["error"]["traceback"]
 
 
-def test_the_session_that_was_used_longest_ago_gives_way_and_its_next_call_is_told(python):
+def test_of_nine_sessions_the_least_recently_used_one_ends_and_its_next_call_says_so(python):
     for n in range(9):
         python.call(code=f"x = {n}", session=f"s{n}")
     assert python.call(code="x", session="s8").output["value"] == "8"
     assert "at most 8" in notes(python.call(code="'x' in dir()", session="s0").output)
+
+
+def test_sessions_of_all_runs_together_are_bounded(python, children_of):
+    def count():
+        return sum(len(children_of(child)) for child in children_of(os.getpid()))
+
+    python.call(code="1")  # starts the supervisor
+    before = count()
+    small = Context(run_id="small")
+    python.call({"code": "x = 1", "session": "s"}, small)
+    for run in range(3):
+        for n in range(7):
+            python.call({"code": "1", "session": f"s{n}"}, Context(run_id=f"large {run}"))
+    assert count() - before <= 16
+    assert python.call({"code": "x", "session": "s"}, small).output["value"] == "1"  # the largest run makes room
+    for run in ("small", "large 0", "large 1", "large 2"):
+        end_run(run)
+
+
+def test_ending_a_session_delays_no_other_session(python, root):
+    """A stopped supervisor delays the end of its kernel for seconds."""
+    stubborn, other = Context(run_id="stubborn"), Context(run_id="other")
+    os.mkfifo(root / "begun")
+    python.call({"code": "import os\nos.getppid()", "session": "s0"}, stubborn)
+    supervisor = int(python.call({"code": "os.getppid()", "session": "s0"}, stubborn).output["value"])
+    for n in range(1, 8):
+        python.call({"code": "1", "session": f"s{n}"}, stubborn)
+    python.call({"code": "1", "session": "s"}, other)
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            started = pool.submit(python.call, {"code": "open('begun', 'w').close()", "session": "s8"}, stubborn)
+            calls = 0
+            while not started.done():
+                assert python.call({"code": "6 * 7", "session": "s"}, other).output["value"] == "42"
+                calls += 1
+                if calls == 3:
+                    os.kill(supervisor, signal.SIGCONT)
+                    (root / "begun").read_text()
+            assert calls >= 3
+    finally:
+        with suppress(ProcessLookupError):  # usually it has ended
+            os.kill(supervisor, signal.SIGCONT)
+        for context in (stubborn, other):
+            end_run(context.run_id)
+
+
+JUNK = "import os\nfor n in range(3, 100):\n    try: os.write(n, {!r})\n    except OSError: pass"
+
+
+@pytest.mark.parametrize("data", [b"v" * 64, b"\xff", b"[]\n", b'{"images": "x"}\n', b'{"exit_code": "x"}\n'])
+@pytest.mark.parametrize("name", ["", "s"])
+def test_code_that_writes_to_the_channel_of_its_result_gets_a_clear_error(python, data, name):
+    result = python.call(code=JUNK.format(data), session=name)
+    assert (result.error_type, type(result.exception).__name__) == ("execution_error", "ToolError")
+    assert "wrote to the descriptor" in result.error
+    assert python.call(code="6 * 7", session=name).output["value"] == "42"
 
 
 @pytest.mark.parametrize("arguments", [{"stdin": "x"}, {"workdir": "inner"}, {"code": " "}])

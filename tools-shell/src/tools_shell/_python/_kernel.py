@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import glob
 import json
+import os
 import socket
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from tools_core import ToolError
 from tools_shell._output._output import Output
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Outcome, conclude, settle, wait_for_end
@@ -116,8 +121,8 @@ class Kernel:
             patience = time.monotonic() + GRACE
             while self.process.is_busy and time.monotonic() < patience:
                 self._pump.step(SLICE)  # wait for the interrupt to arrive: it must not affect the next piece of code
-        except BaseException:  # KeyboardInterrupt in the host
-            self.end("the call was interrupted")
+        except BaseException as error:  # also a KeyboardInterrupt in the host
+            self.end(str(error) or "the call was interrupted")
             raise
         return reply, reason
 
@@ -161,5 +166,38 @@ def _program() -> str:
 
 
 def _parsed(data: bytearray) -> Reply | None:
-    """Return the reply once it is complete."""
-    return json.loads(data) if data.endswith(b"\n") else None
+    """Return the reply once it is complete; ToolError if the code has written to its descriptor."""
+    if not data.endswith(b"\n"):
+        return None
+    try:
+        reply: Reply = {name: str(text) for name, text in json.loads(data).items()}
+        int(reply.get("exit_code", 0))
+        for image in reply.get("images", "").split():
+            base64.b64decode(image, validate=True)
+    except (ValueError, AttributeError) as error:
+        raise ToolError("the code wrote to the descriptor that returns its result; use print or files") from error
+    return reply
+
+
+def executable(path: str | os.PathLike[str] | None) -> str:
+    """Return the interpreter for a program or virtual environment, by default that of this process; or ToolError."""
+    if path is None and not sys.executable:
+        raise ToolError("sys.executable is empty; pass Python(interpreter=...)", "unavailable")
+    program = os.path.abspath(os.path.expanduser(path or sys.executable))
+    if os.path.isdir(program):
+        program = os.path.join(program, "bin", "python")
+    if not os.access(program, os.X_OK):
+        message = f"there is no Python at {os.fspath(path or program)!r}; pass another one as Python(interpreter=...)"
+        raise ToolError(message, "unavailable")
+    return program
+
+
+def folders_of(python: str) -> list[str]:
+    """Return the folders that an interpreter reads in a sandbox: its virtual environment and its installation.
+
+    Commands may have changed the link to the latter, so only a folder with a standard library counts.
+    """
+    environment, installation = (os.path.dirname(os.path.dirname(path)) for path in (python, os.path.realpath(python)))
+    is_virtual = os.path.exists(os.path.join(environment, "pyvenv.cfg"))
+    has_library = glob.glob(os.path.join(glob.escape(installation), "lib*", "python3*", "os.py"))
+    return [python, *([environment] if is_virtual else []), *([installation] if has_library else [])]

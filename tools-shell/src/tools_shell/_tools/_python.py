@@ -11,9 +11,8 @@ from tools_shell._output._output import Output
 from tools_shell._output._text import encoded
 from tools_shell._owner import owner_of
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
-from tools_shell._python._interpreter import executable, folders_of
-from tools_shell._python._kernel import Kernel
-from tools_shell._python._sessions import Key, sessions
+from tools_shell._python._kernel import Kernel, executable, folders_of
+from tools_shell._python._python_sessions import Key, python_sessions
 from tools_shell._report import exit_of, report
 from tools_shell._tools._shell_tool import ShellTool
 
@@ -78,7 +77,7 @@ class Python(ShellTool):
             return self._result(output, ended, reply, kernel, exit_of(ended.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
-        with sessions.use(key, until, lambda: context.cancelled) as held:
+        with python_sessions.use(key, until, lambda: context.cancelled) as held:
             kernel, notes = held.ready(lambda: self._start(python, context, ".", b""), output)
             left = max(until - time.monotonic(), 0.01)
             ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
