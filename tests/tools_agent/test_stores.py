@@ -117,6 +117,13 @@ def test_sessions_are_listed_latest_first_and_deleted_with_their_records(store):
     assert store.read("old") == []
 
 
+def test_deleting_a_session_deletes_the_sessions_of_its_sub_agents(store):
+    for id in ("a%", "a%/c1", "a%/c1/c2", "a", "ab/c1"):
+        store.create(id)
+    store.delete("a%")
+    assert {info.id for info in store.sessions()} == {"a", "ab/c1"}
+
+
 # ------------------------------------------------------------------------------------------------ identity
 
 

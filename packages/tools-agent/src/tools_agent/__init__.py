@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from tools_agent._providers._test_model import TestModel
     from tools_agent._providers._text_mode import TextMode
     from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
-    from tools_agent._stores._open import open_store
-    from tools_agent._stores._sqlite import SQLiteStore
+    from tools_agent._stores._sqlite import SQLiteStore, open_store
 
 __all__ = [
     "Agent",
@@ -101,8 +100,7 @@ __all__ = [
 ]
 
 _HOMES = {  # imported when they are first used: a program needs one store and one provider
-    "_stores._open": ("open_store",),
-    "_stores._sqlite": ("SQLiteStore",),
+    "_stores._sqlite": ("SQLiteStore", "open_store"),
     "_providers._anthropic": ("AnthropicProvider",),
     "_providers._gemini": ("GeminiProvider",),
     "_providers._get_provider": ("get_provider",),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 from uuid import uuid4
 
-from tools_agent._stores._process import has_ended, this_process
-from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, StoreError, damaged
+from typing_extensions import override
+
+from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError, damaged
+from tools_core.linux import process_fields
 
 VERSION = 1
 _SCHEMA = (
@@ -45,20 +49,20 @@ _ALL = 2**31 - 1  # the highest sequence number
 
 
 class Execute(Protocol):
-    """Executes a statement in a transaction, once for each row of parameters, and returns the rows of its result."""
+    """Execute a statement once for each row of parameters, and return the rows of its result."""
 
     def __call__(self, statement: str, *rows: Mapping[str, Any]) -> Sequence[Any]: ...
 
 
-class SQLStore:
+class SQLStore(Store):
     """A `Store` in a database. Subclasses connect and run transactions."""
 
     _lock_row = ""  # lets SELECT lock its row, if a transaction alone does not exclude other writers
 
     def __init__(self, lease: float) -> None:
         self._lease = lease
-        self._leases: set[tuple[str, str]] = set()  # the sessions and owners of the leases held here
-        self._unreleased: set[tuple[str, str]] = set()  # leases that the database did not take back
+        self._leases: set[tuple[str, str]] = set()  # sessions and owners
+        self._unreleased: set[tuple[str, str]] = set()  # leases that the database could not release
         self._leases_lock = Lock()
         self._renewer: Thread | None = None
         self._closed = Event()
@@ -80,16 +84,16 @@ class SQLStore:
                     f"{self}: written by a newer version of tools-agent (schema {versions[0][0]}): upgrade it"
                 )
 
+    @override
     def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
-        """Create a session with its first records, and return its key. SessionConflictError if it exists."""
         rows = _rows(session, records, 0)
         with self._transaction(writes=True) as execute:
             key = _insert_session(execute, session, json.dumps(dict(metadata or {})))
             _insert_records(execute, rows)
         return key
 
+    @override
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
-        """Append records, and return the sequence number of the last one; see `Store`."""
         rows = _rows(session, records, after)
         with self._transaction(writes=True) as execute:
             _, last = self._check_lease(execute, session, owner)
@@ -101,29 +105,29 @@ class SQLStore:
             _insert_records(execute, rows)
         return after + len(rows)
 
+    @override
     def open(self, session: str) -> tuple[str, list[Record]]:
-        """Return a session's key and all its records. Raises KeyError for an unknown session."""
         with self._transaction(writes=False) as execute:
             key, _ = _key_and_metadata(execute, session)
             rows = execute(_RECORDS, {"id": session, "after": 0})
         return key, _records(session, rows)
 
+    @override
     def read(self, session: str, after: int = 0) -> list[Record]:
-        """Return the records after a sequence number. Raises KeyError for an unknown session."""
         with self._transaction(writes=False) as execute:
             rows = execute(_RECORDS, {"id": session, "after": after})
             if not rows:
                 _key_and_metadata(execute, session)
         return _records(session, rows)
 
+    @override
     def acquire(self, session: str, owner: str) -> str:
-        """Take the session's lease for a run, and return its key. SessionConflictError if a living owner has it."""
         with self._transaction(writes=True) as execute:
             key, _ = self._check_lease(execute, session, owner)
             execute(
                 "UPDATE ask_sessions SET lease_owner = :owner, lease_process = :process, lease_until = :until "
                 "WHERE id = :id",
-                {"id": session, "owner": owner, "process": this_process(), "until": time.time() + self._lease},
+                {"id": session, "owner": owner, "process": _this_process(), "until": time.time() + self._lease},
             )
         with self._leases_lock:
             self._leases.add((session, owner))
@@ -146,11 +150,9 @@ class SQLStore:
             with suppress(StoreError), self._transaction(writes=True) as execute:
                 execute("UPDATE ask_sessions SET lease_until = :until WHERE id = :id AND lease_owner = :owner", *rows)
 
+    @override
     def release(self, session: str, owner: str) -> None:
-        """Give the lease back; does nothing if `owner` does not have it.
-
-        If the database fails, the lease no longer counts for this store, and expires for others.
-        """
+        # If the database fails, the lease no longer counts for this store, and expires for others.
         with self._leases_lock:
             if (session, owner) in self._leases:
                 self._leases.remove((session, owner))
@@ -163,21 +165,18 @@ class SQLStore:
         with self._leases_lock:
             self._unreleased.discard((session, owner))
 
+    @override
     def sessions(self) -> list[SessionInfo]:
-        """Return the sessions, the latest first."""
         with self._transaction(writes=False) as execute:
             rows = execute(
                 "SELECT id, coalesce(seq, 0), created_at, coalesce(at, created_at) AS updated_at, metadata "
                 "FROM ask_sessions LEFT JOIN ask_records ON session = id AND seq = "
                 "(SELECT max(seq) FROM ask_records WHERE session = id) ORDER BY updated_at DESC"
             )
-        return [
-            SessionInfo(id, length, created_at, updated_at, _parsed_metadata(id, metadata))
-            for id, length, created_at, updated_at, metadata in rows
-        ]
+        return [_info(row) for row in rows]
 
+    @override
     def fork(self, session: str, new: str, *, until: int | None = None) -> None:
-        """Copy a session's records, up to a sequence number, into a new session."""
         with self._transaction(writes=True) as execute:
             _, metadata = _key_and_metadata(execute, session)
             _insert_session(execute, new, metadata)
@@ -187,21 +186,16 @@ class SQLStore:
                 {"new": new, "id": session, "until": _ALL if until is None else until},
             )
 
+    @override
     def delete(self, session: str) -> None:
-        """Delete a session with its log. Raises KeyError, or SessionConflictError while it runs."""
         with self._transaction(writes=True) as execute:
             self._check_lease(execute, session, None)
-            execute("DELETE FROM ask_sessions WHERE id = :id", {"id": session})
+            statement = "DELETE FROM ask_sessions WHERE id = :id OR substr(id, 1, length(:below)) = :below"
+            execute(statement, {"id": session, "below": f"{session}/"})
 
+    @override
     def close(self) -> None:
-        """Close the connections; active runs can record nothing more."""
         self._closed.set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _check_lease(self, execute: Execute, session: str, owner: str | None) -> tuple[str, int]:
         """Lock the session's row, and return its key and the number of its last record.
@@ -213,7 +207,7 @@ class SQLStore:
             raise KeyError(f"there is no session {session!r}")
         key, holder, process, until, last = rows[0]
         is_free = holder in (None, owner) or (session, holder) in self._unreleased
-        if not is_free and until > time.time() and not has_ended(process):
+        if not is_free and until > time.time() and not _has_ended(process):
             raise SessionConflictError(f"session {session!r} is in use by another run; wait until it ends")
         return key, int(last)
 
@@ -226,12 +220,13 @@ def _key_and_metadata(execute: Execute, session: str) -> tuple[str, str]:
     return key, metadata
 
 
-def _parsed_metadata(session: str, text: str) -> dict[str, Any]:
+def _info(row: Sequence[Any]) -> SessionInfo:
+    id, length, created_at, updated_at, metadata = row
     try:
-        return dict(json.loads(text))
+        return SessionInfo(id, length, created_at, updated_at, dict(json.loads(metadata)))
     except (TypeError, ValueError) as error:
         raise StoreError(
-            f"session {session!r}: its metadata are damaged ({error}); delete the session, or restore a backup"
+            f"session {id!r}: its metadata are damaged ({error}); delete the session, or restore a backup"
         ) from error
 
 
@@ -241,6 +236,23 @@ def _insert_session(execute: Execute, session: str, metadata: str) -> str:
         raise SessionConflictError(f"there is a session {session!r} already")
     execute("INSERT INTO ask_sessions (id, session_key, metadata, created_at) VALUES (:id, :key, :metadata, :now)", row)
     return str(row["key"])
+
+
+def _rows(session: str, records: Sequence[Record], after: int) -> list[dict[str, Any]]:
+    now = time.time()
+    return [
+        {"session": session, "seq": seq, "kind": record.kind, "run": record.run, "at": record.at or now,
+         "data": json.dumps(record.data)}
+        for seq, record in enumerate(records, after + 1)
+    ]  # fmt: skip
+
+
+def _insert_records(execute: Execute, rows: Sequence[Mapping[str, Any]]) -> None:
+    statement = (
+        "INSERT INTO ask_records (session, seq, kind, run, at, data) VALUES (:session, :seq, :kind, :run, :at, :data)"
+    )
+    if rows:
+        execute(statement, *rows)
 
 
 def _records(session: str, rows: Sequence[Any]) -> list[Record]:
@@ -258,25 +270,31 @@ def _parsed(session: str, seq: int, text: Any) -> Any:
         raise damaged(session, seq, error) from error
 
 
-def _rows(session: str, records: Sequence[Record], after: int) -> list[dict[str, Any]]:
-    now = time.time()
-    return [
-        {
-            "session": session,
-            "seq": seq,
-            "kind": record.kind,
-            "run": record.run,
-            "at": record.at or now,
-            "data": json.dumps(record.data),
-        }
-        for seq, record in enumerate(records, after + 1)
-    ]
+# ---------------------------------------------------------------------------------------------------- processes
 
 
-def _insert_records(execute: Execute, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        execute(
-            "INSERT INTO ask_records (session, seq, kind, run, at, data) "
-            "VALUES (:session, :seq, :kind, :run, :at, :data)",
-            *rows,
-        )
+def _this_process() -> str:
+    """Return a unique name for the running process, or "" if the system provides none."""
+    return _process_name(os.getpid())
+
+
+def _has_ended(process: str) -> bool:
+    """Return whether a process has ended; False for a process of another machine."""
+    machine, _, rest = process.partition(" ")
+    pid, _, _ = rest.partition(" ")
+    return machine == _machine() != "" and _process_name(int(pid)) != process
+
+
+def _process_name(pid: int) -> str:
+    fields = process_fields(pid)
+    if fields and fields[0] not in b"ZX" and (machine := _machine()):
+        return f"{machine} {pid} {fields[19].decode()}"  # in clock ticks since the machine started
+    return ""
+
+
+def _machine() -> str:
+    """Return the namespace of process ids: the boot of the machine, and the container."""
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{Path('/proc/self/ns/pid').stat().st_ino}"
+    return ""

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from typing_extensions import override
+
 from tools_agent._stores._sql import Execute, SQLStore
 from tools_agent._stores._store import SessionConflictError, StoreError
 
@@ -72,7 +74,7 @@ class SQLAlchemyStore(SQLStore):
         except SQLAlchemyError as error:
             raise StoreError(f"{self._name}: {getattr(error, 'orig', None) or error}") from error
 
+    @override
     def close(self) -> None:
-        """Close the connections; active runs can record nothing more."""
         super().close()
         self._engine.dispose()

@@ -1,4 +1,4 @@
-"""`SQLiteStore`: sessions in a file, with the standard library."""
+"""`SQLiteStore`: sessions in a file; `open_store`: a store from a path or a URL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from threading import RLock
 from typing import Any
 from weakref import finalize
 
+from typing_extensions import override
+
 from tools_agent._stores._sql import Execute, SQLStore
 from tools_agent._stores._store import SessionConflictError, StoreError
+from tools_core.files import data_path
 
 
 class SQLiteStore(SQLStore):
@@ -87,8 +90,28 @@ class SQLiteStore(SQLStore):
         except (sqlite3.Error, OSError) as error:
             raise StoreError(f"{self.path}: {error}") from error
 
+    @override
     def close(self) -> None:
-        """Close the file; active runs can record nothing more."""
         super().close()
         with self._lock:
             self._connection.close()
+
+
+def open_store(place: str | os.PathLike[str] | None = None) -> SQLStore:
+    """Open the store at a path, `sqlite:///PATH` or `postgresql://...`.
+
+    The default is what the environment variable ASK_TOOLS_SESSIONS names, else `ask-tools/sessions.sqlite3` in the
+    user's data folder (`$XDG_DATA_HOME`, `~/.local/share`). Raises StoreError if the store cannot be opened, ValueError
+    for another kind of URL.
+    """
+    place = os.fspath(place or os.environ.get("ASK_TOOLS_SESSIONS") or data_path("sessions.sqlite3"))
+    scheme, is_url, rest = place.partition("://")
+    if not is_url:
+        return SQLiteStore(place)
+    if scheme == "sqlite":
+        return SQLiteStore(rest.removeprefix("/") or ":memory:")
+    if scheme.partition("+")[0] in ("postgresql", "postgres"):
+        from tools_agent._stores._sqlalchemy import SQLAlchemyStore  # SQLAlchemy is an extra
+
+        return SQLAlchemyStore(place)
+    raise ValueError(f"{scheme}:// is not a store: give a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE")

@@ -109,13 +109,18 @@ class Store(Protocol):
         ...
 
     def delete(self, session: str) -> None:
-        """Delete a session with its log. Raises KeyError for an unknown one, SessionConflictError while it runs."""
+        """Delete a session with its log, and the sessions of its sub-agents, whose ids begin with `SESSION/`.
+
+        Raises KeyError for an unknown session, and SessionConflictError while it runs.
+        """
         ...
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; active runs can record nothing more."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        self.close()
