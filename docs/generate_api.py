@@ -123,6 +123,8 @@ def signature(name: str, function: Callable[..., Any]) -> str:
         if parameter.name not in ("self", "cls")
     ]
     text = str(inspect.Signature(parameters))
+    if getattr(function, "__annotations__", {}).get("options") == "Unpack[RunOptions]":
+        text = text.replace("**options", "*, files=None, context=None, session=None")
     return name + re.sub(r"<(?:built-in )?function (\w+).*?>", r"\1", text).replace("<factory>", "...")
 
 

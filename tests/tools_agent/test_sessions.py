@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from itertools import chain
+from itertools import chain, groupby
 from threading import Event
 
 import pytest
@@ -59,17 +59,44 @@ def test_a_step_runs_no_more_code_in_a_long_session():
     assert calls_in(2000) < 1.1 * calls_in(20)
 
 
-def test_the_event_loop_runs_while_a_session_is_opened(arun):
+def test_one_turn_is_a_short_way_through_the_files(tmp_path):
+    @tool(read_only=True)
+    def look() -> str:
+        """Look."""
+        return "x"
+
+    def note(frame, event, argument):
+        if event == "call" and "/tools_agent/_" in frame.f_code.co_filename:
+            files.append(frame.f_code.co_filename)
+
+    files = []
+    replies = [reply for number in "12" for reply in (ToolCall(number, "look", {}), "Done")]
+    with SQLiteStore(tmp_path / "a.db") as store:
+        agent = Agent("chat", store=store, model=ScriptedProvider(*replies), tools=[look])
+        agent.generate("Go")
+        sys.setprofile(note)
+        agent.generate("Go")
+        sys.setprofile(None)
+    visits = [file for file, _ in groupby(files)]
+    assert len(visits) - len(set(visits)) <= 230
+
+
+@pytest.mark.parametrize("of_agent", [False, True])
+def test_the_event_loop_runs_while_a_session_is_opened(of_agent, arun):
     class SlowStore(SQLiteStore):
         def open(self, session):
             assert is_running.wait(20)
             return super().open(session)
 
     async def main():
-        opening = asyncio.ensure_future(Session.aopen(store, "chat"))
+        coroutine = (
+            Agent.aopen("chat", store=store, model=ScriptedProvider()) if of_agent else Session.aopen(store, "chat")
+        )
+        opening = asyncio.ensure_future(coroutine)
         await asyncio.sleep(0)
         is_running.set()
-        return await opening
+        opened = await opening
+        return opened.session if of_agent else opened
 
     is_running = Event()
     with SlowStore(":memory:") as store:

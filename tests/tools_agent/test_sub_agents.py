@@ -131,20 +131,20 @@ def test_a_sub_agent_that_waits_for_approval_makes_its_caller_wait(is_stored, tm
         assert removed == ["a"]
         assert next(each for each in agent.session if each.role == "tool").content == "Deleted it."
         if is_stored:
-            assert len(Session.open(store, "chat/7")) == 4
+            assert len(Session.open(store, f"chat/{agent.session.key[:12]}/7")) == 4
 
 
 @pytest.mark.parametrize("had_ended", [False, True])
 def test_a_sub_agent_that_was_killed_goes_on_where_it_was(had_ended, tmp_path):
     with SQLiteStore(tmp_path / "agent.db") as store:
-        Session(
+        session = Session(
             id="chat",
             store=store,
             messages=[User(content="Go"), Assistant(tool_calls=(call("7", "worker", prompt="x"),))],
         )
         store.append("chat", [Record("tool_started", {"call_id": "7", "name": "worker", "attempt": 1})], after=2)
         done = [Assistant(content="It is a.")] if had_ended else []
-        Session(id="chat/7", store=store, messages=[User(content="x"), *done])
+        Session(id=f"chat/{session.key[:12]}/7", store=store, messages=[User(content="x"), *done])
         provider = ScriptedProvider("It is a.")
         worker = Agent(model=provider, name="worker")
         agent = Agent("chat", model=ScriptedProvider("Done"), tools=[worker.as_tool()], store=store)
@@ -160,3 +160,14 @@ def test_a_sub_agent_that_stops_early_is_an_error_with_the_reason():
     result = next(each for each in agent.session if each.role == "tool")
     assert result.error_type == "limit_exceeded"
     assert "max_steps" in result.content
+
+
+def test_a_new_session_never_continues_the_sub_agent_of_a_deleted_one(tmp_path):
+    with SQLiteStore(tmp_path / "agent.db") as store:
+        for secret in ("of Ann", "of Bob"):
+            worker = Agent(model=ScriptedProvider(f"The mail {secret}."), name="worker")
+            provider = ScriptedProvider(call("7", "worker", prompt="Read"), "Done")
+            agent = Agent("chat", model=provider, tools=[worker.as_tool()], store=store)
+            agent.generate("Go")
+            assert agent.session[2].content == f"The mail {secret}."
+            store.delete("chat")

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, Unpack
 from weakref import WeakKeyDictionary, WeakSet
 
-from tools_agent._guardrails import Guardrail, check_guardrails
-from tools_agent._loop._approvals import SessionApprovals
-from tools_agent._loop._calls import Recorder
-from tools_agent._loop._run import Run, calling_back
+from tools_agent._loop._drive import calling_back
+from tools_agent._loop._run import Run
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import System, Usage, User
-from tools_agent._options import NAMES, Options, check_class, check_name, hybridmethod, is_function, read_tools, resolve
-from tools_agent._output_type import Output
-from tools_agent._providers._provider import Provider
+from tools_agent._options import NAMES, Options, check_class, check_name, hybridmethod, resolve
+from tools_agent._parts import Parts, skills_of
 from tools_agent._response import Interrupted, OutputT, Response
 from tools_agent._session._session import Session
-from tools_agent._skills import Skills
 from tools_agent._stores._store import Store
-from tools_core import Tool
-from tools_runtime import Approvals, Executor
-from tools_runtime.plugins import LoopDetector, OutputBudget
 
 if TYPE_CHECKING:
     from tools_agent._loop._sub_agent import AgentTool
 
-T = TypeVar("T")
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 
 
@@ -39,6 +30,14 @@ class _AsTool:
         from tools_agent._loop._sub_agent import AgentTool  # 10 ms, for agents that are tools
 
         return partial(AgentTool, owner if agent is None else agent)
+
+
+class RunOptions(TypedDict, total=False):
+    """The keyword arguments of `Agent.generate` and the other methods that run an agent."""
+
+    files: Sequence[Any] | None
+    context: Mapping[str, Any] | None
+    session: Session | str | None
 
 
 class Agent(Generic[OutputT]):
@@ -140,8 +139,8 @@ class Agent(Generic[OutputT]):
             output: The type of replies.
             **options: See the class; they take precedence over class attributes.
         """
-        self._lock = threading.RLock()
-        self._cache: dict[str, Any] = {}  # what follows from options: the provider, the tools, the executor
+        self._lock = RLock()
+        self.parts = Parts(self)
         self._steering: WeakKeyDictionary[Session, list[User]] = WeakKeyDictionary()
         self.runs: dict[Session, Run] = {}  # the active ones
         self.with_cut_output: WeakSet[Session] = WeakSet()
@@ -152,13 +151,13 @@ class Agent(Generic[OutputT]):
                 raise TypeError(f"{name!r} is not an option of an agent; there are {', '.join(NAMES)}")
             setattr(self, name, value)
         self.name = self.name or "agent"
-        self.skills = _skills_of(resolve(self.skills, self.context))
+        self.skills = skills_of(resolve(self.skills, self.context))
         if self.skills is not None:
             self.context["skills"] = self.skills
         instructions = resolve(self.instructions, self.context)
         self.instruction_message = System(content=instructions) if instructions else None
         self.skills_message = self.skills.message if self.skills is not None else None
-        _ = self.provider, self._executor, self.output_type, self.checked_guardrails  # raise errors of options now
+        self.parts.check()
         if session is not None and not isinstance(session, Session | str):
             raise TypeError(
                 f"the first argument of an agent is a Session, or its id in a store, got {type(session).__name__}; "
@@ -169,6 +168,15 @@ class Agent(Generic[OutputT]):
             raise TypeError("a Session has its store already: leave out store=")
         self._session = None if session is None else self._find_session(session)
 
+    @classmethod
+    async def aopen(
+        cls, session: str, context: Mapping[str, Any] | None = None, *, store: Store, **options: Unpack[Options]
+    ) -> Self:
+        """Create an agent with a stored session, while the event loop runs."""
+        import asyncio  # 30 ms; loaded by now
+
+        return await asyncio.to_thread(lambda: cls(session, context, store=store, **options))
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "name" not in vars(cls):
@@ -177,15 +185,11 @@ class Agent(Generic[OutputT]):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an option, from the next run on. Raises TypeError for a misspelt one."""
-        if name in NAMES:
-            with self._lock:
-                for key in _DEPENDENT.get(name, ()):
-                    old = self._cache.pop(key, None)
-                    if isinstance(old, Executor) and not self.runs:
-                        old.close()
-        elif not name.startswith("_") and not hasattr(self, name):
+        if name not in NAMES and not name.startswith("_") and not hasattr(self, name):
             check_name(name, "an agent")
         super().__setattr__(name, value)
+        if name in NAMES:
+            self.parts.forget(name)
 
     @property
     def session(self) -> Session:
@@ -198,67 +202,40 @@ class Agent(Generic[OutputT]):
     # ------------------------------------------------------------------------------------------------ running
 
     @hybridmethod
-    def generate(
-        self,
-        prompt: str | User | None = None,
-        *,
-        files: Sequence[Any] | None = None,
-        context: Mapping[str, Any] | None = None,
-        session: Session | str | None = None,
-    ) -> Response[OutputT]:
+    def generate(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Response[OutputT]:
         """Run until the model has replied or the run is interrupted, and return the response.
 
         Without a prompt the run continues the session: it first runs calls without a result. A session that ends with
-        a reply is complete. `files` are Images, Audio or Files, or dicts with `data` in base64 and `media_type`.
-        `context` has values for this run, in addition to the agent's. `session` replaces the agent's session: one
-        agent may run several sessions at once. Called on the class, this creates an agent with that context.
+        a reply is complete. Called on the class, this creates an agent with the context.
+
+        Args:
+            prompt: The user's message.
+            files: Images, Audio or Files of the prompt, or dicts with `data` in base64 and `media_type`.
+            context: Values for this run, in addition to the agent's.
+            session: A session instead of the agent's, or its id in the store: one agent may run several at once.
 
         Raises: ProviderError, StoreError, SessionConflictError if a run of the session is active, and exceptions of
         callbacks and guardrails. The session keeps all messages up to then, and `generate()` continues it.
         """
-        stream: Stream[OutputT] = Stream(self.new_run(prompt, files, context, session))
-        for _ in stream:
-            pass
-        return stream.response
+        return Stream[OutputT](self.new_run(prompt, **options)).finish()
 
     @hybridmethod
-    def stream(
-        self,
-        prompt: str | User | None = None,
-        *,
-        files: Sequence[Any] | None = None,
-        context: Mapping[str, Any] | None = None,
-        session: Session | str | None = None,
-    ) -> Stream[OutputT]:
-        """Run as `generate` does, and return an iterator of events; its `response` is set at the end."""
-        return Stream(self.new_run(prompt, files, context, session))
+    def stream(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Stream[OutputT]:
+        """Run as `generate` does, and yield events; then `stream.response` is the response.
+
+        Leaving the loop over the stream ends the run.
+        """
+        return Stream(self.new_run(prompt, **options))
 
     @hybridmethod
-    async def agenerate(
-        self,
-        prompt: str | User | None = None,
-        *,
-        files: Sequence[Any] | None = None,
-        context: Mapping[str, Any] | None = None,
-        session: Session | str | None = None,
-    ) -> Response[OutputT]:
+    async def agenerate(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Response[OutputT]:
         """`generate` for coroutines."""
-        stream: AsyncStream[OutputT] = AsyncStream(self.new_run(prompt, files, context, session, is_async=True))
-        async for _ in stream:
-            pass
-        return stream.response
+        return await AsyncStream[OutputT](self.new_run(prompt, is_async=True, **options)).finish()
 
     @hybridmethod
-    def astream(
-        self,
-        prompt: str | User | None = None,
-        *,
-        files: Sequence[Any] | None = None,
-        context: Mapping[str, Any] | None = None,
-        session: Session | str | None = None,
-    ) -> AsyncStream[OutputT]:
+    def astream(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> AsyncStream[OutputT]:
         """`stream` for coroutines."""
-        return AsyncStream(self.new_run(prompt, files, context, session, is_async=True))
+        return AsyncStream(self.new_run(prompt, is_async=True, **options))
 
     def interrupt(self, reason: Any = None, *, session: Session | None = None) -> None:
         """Stop a run: in a callback its own, immediately, by raising Interrupted; elsewhere as soon as possible.
@@ -281,16 +258,15 @@ class Agent(Generic[OutputT]):
 
     def close(self) -> None:
         """Close the runtimes that this agent created, and the connections of its provider if `model` is a name."""
-        if "executor" in self._cache:
-            self._cache["executor"].close()
-        if "provider" in self._cache and isinstance(resolve(self.model, self.context), str):
-            self._cache["provider"][0].close()
+        provider = self.parts.close()
+        if provider is not None:
+            provider.close()
 
     async def aclose(self) -> None:
         """`close` for coroutines, which also closes the connections of this event loop."""
-        self.close()
-        if "provider" in self._cache and isinstance(resolve(self.model, self.context), str):
-            await self._cache["provider"][0].aclose()
+        provider = self.parts.close()
+        if provider is not None:
+            await provider.aclose()
 
     def __enter__(self) -> Self:
         return self
@@ -323,36 +299,6 @@ class Agent(Generic[OutputT]):
         return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
 
     # ------------------------------------------------------------------------------------------------ for the loop
-
-    @property
-    def provider(self) -> tuple[Provider, str]:
-        """The provider, and the name of its model."""
-        return self._cached("provider", lambda: _provider_of(resolve(self.model, self.context)))
-
-    @property
-    def output_type(self) -> Output | None:
-        """The type of replies."""
-        return self._cached("output", lambda: None if self.output is None else Output(self.output))
-
-    @property
-    def checked_guardrails(self) -> Sequence[Guardrail]:
-        """The guardrails as instances."""
-        return self._cached("guardrails", lambda: check_guardrails(self.guardrails))
-
-    @property
-    def _tools(self) -> dict[str, Tool]:
-        return self._cached("tools", lambda: self._find_tools(self.context))
-
-    @property
-    def _executor(self) -> Executor:
-        return self._cached("executor", lambda: self._make_executor(self._tools, self.policy))
-
-    def _cached(self, key: str, compute: Callable[[], T]) -> T:
-        with self._lock:
-            if key not in self._cache:
-                self._cache[key] = compute()
-            value: T = self._cache[key]
-            return value
 
     def steering(self, session: Session) -> list[User]:
         """Return the waiting messages for a session."""
@@ -391,20 +337,12 @@ class Agent(Generic[OutputT]):
             raise ValueError("files are part of a prompt: pass one, as text")
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
         values = {**self.context, **context} if context else self.context
-        tools, executor = self._tools, self._executor
         policy = caller.inherited("policy") if self.policy is None and caller is not None else self.policy
-        if (context and is_function(self.tools)) or policy is not self.policy:
-            tools = self._find_tools(values)
-            executor = self._make_executor(tools, policy)
+        tools, executor = self.parts.for_run(values, policy, is_overlaid=bool(context))
         return Run(
             self, self.session if session is None else self._find_session(session), values, message, tools=tools,
             executor=executor, workspace=resolve(self.workspace, values), caller=caller, is_async=is_async,
         )  # fmt: skip
-
-    def release(self, run: Run) -> None:
-        """Close the executor of a run that has ended, unless it is the agent's."""
-        if run.executor is not self._cache.get("executor"):
-            run.executor.close()
 
     def _find_session(self, session: Session | str) -> Session:
         if isinstance(session, str):
@@ -414,72 +352,3 @@ class Agent(Generic[OutputT]):
         if self.heal:
             session.prune()
         return session
-
-    def _find_tools(self, context: Mapping[str, Any]) -> dict[str, Tool]:
-        tools = read_tools(resolve(self.tools, context))
-        added = [] if self.skills is None else [self.skills.tool]
-        if tools and self._has_budget:
-            added.append(self.budget.tool)
-        for tool in added:
-            if tool.name in tools:
-                raise ValueError(f"{tool.name!r} is the name of a tool that the agent adds: rename your tool")
-            tools[tool.name] = tool
-        return tools
-
-    def _make_executor(self, tools: Mapping[str, Tool], policy: Any) -> Executor:
-        runtime = self.runtime
-        if is_function(runtime):
-            choose = runtime
-
-            def runtime(context: Any) -> Any:
-                return resolve(choose, context.state)
-
-        policy = policy() if isinstance(policy, type) else policy
-        approvals = getattr(policy, "approvals", None)
-        hooks = [*self.hooks, _RECORDER]
-        if self.loop_detection and not any(isinstance(hook, LoopDetector) for hook in hooks):
-            hooks.insert(0, LoopDetector())
-        if self._has_budget:
-            hooks.insert(0, self.budget)
-        return Executor(
-            tools, runtime=runtime, hooks=hooks, policy=policy, approve=_RECORDER.approve,
-            approvals=SessionApprovals(approvals if isinstance(approvals, Approvals) else None),
-            default_timeout=self.tool_timeout, error_policy=self.error_policy,
-        )  # fmt: skip
-
-    @property
-    def _has_budget(self) -> bool:
-        return self.output_budget is not None and not any(isinstance(hook, OutputBudget) for hook in self.hooks)
-
-    @property
-    def budget(self) -> OutputBudget:
-        """The plugin that shortens results."""
-        return self._cached("budget", lambda: OutputBudget(self.output_budget or 1))
-
-
-_RECORDER = Recorder()
-_EXECUTOR = ("executor",)
-_DEPENDENT = {  # what an option changes
-    "model": ("provider",), "output": ("output",), "guardrails": ("guardrails",), "tools": ("tools", "executor"),
-    "skills": ("tools", "executor"), "output_budget": ("budget", "tools", "executor"), "runtime": _EXECUTOR,
-    "hooks": ("tools", "executor"), "policy": _EXECUTOR, "loop_detection": _EXECUTOR, "tool_timeout": _EXECUTOR,
-    "error_policy": _EXECUTOR,
-}  # fmt: skip
-
-
-def _skills_of(folders: Any) -> Skills | None:
-    if folders is None or isinstance(folders, Skills):
-        return folders
-    return Skills([folders] if isinstance(folders, str | os.PathLike) else folders)
-
-
-def _provider_of(model: Any) -> tuple[Provider, str]:
-    if model is None:
-        raise TypeError('an agent needs a model: "PROVIDER:NAME", or a Provider')
-    if isinstance(model, str):
-        from tools_agent._providers._get_provider import get_provider  # 30 ms that other providers do not need
-
-        return get_provider(model)
-    if not hasattr(model, "stream"):
-        raise TypeError(f'a model is "PROVIDER:NAME", or a Provider, got {model!r}')
-    return model, getattr(model, "model", "")

@@ -23,7 +23,7 @@ class SessionApprovals(Approvals):
 
     def take(self, request: ApprovalRequest) -> Approval | Denial | None:
         """Return the answer to a request, or None."""
-        by = _run_of(request).session.log.transcript.approved_keys.get(request.key)
+        by = _run_of(request).session.log.approver_of(request.key)
         return self._inner.take(request) if by is None else Approval("run", by, request.key)
 
     def remember(self, request: ApprovalRequest, approval: Approval) -> None:
@@ -31,8 +31,7 @@ class SessionApprovals(Approvals):
         if approval.scope != "run":
             self._inner.remember(request, approval)
             return
-        data = {"call_id": request.call.id, "approved": True, "by": approval.by, "scope": "run", "key": request.key}
-        _run_of(request).session.log.write([("approval_given", data)])
+        _run_of(request).session.log.approve_key(request.key, request.call.id, approval.by)
 
 
 def _run_of(request: ApprovalRequest) -> Run:

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
-from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._drive import Do, Steps, wait_for
 from tools_agent._loop._resume import resumed
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._response import Interrupted
@@ -155,7 +155,9 @@ class Calls:
         if reply is not None and reply["question"] == question.text:
             return str(reply["answer"])
         on_ask = self._run.inherited("on_ask")
-        answer: str | None = None if on_ask is None else self._run.wait_for(on_ask(question), question.context)
+        answer: str | None = None
+        if on_ask is not None:
+            answer = wait_for(on_ask(question), self._run.event_loop, question.context)
         if answer is not None:
             log.answer(question.to_dict(), answer, "on_ask")
         return answer

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from concurrent.futures import CancelledError
+from contextvars import ContextVar
 from inspect import isawaitable
 from typing import Any, NamedTuple, TypeAlias
 
+from tools_core import Context
 from tools_core.threads import run_coroutine
 
 Steps: TypeAlias = Generator[Any, Any, Any]
+calling_back: ContextVar[object] = ContextVar("calling_back", default=None)  # the run whose callback is running
 
 
 class Do(NamedTuple):
@@ -78,5 +82,39 @@ async def adrive(steps: Steps) -> AsyncGenerator[Any]:
             error = raised
 
 
+def call_back(run: object, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the user; `calling_back` is the run meanwhile."""
+    token = calling_back.set(run)
+    try:
+        value = function(*arguments)
+    finally:
+        calling_back.reset(token)
+    return _called_back(run, value) if isawaitable(value) else value
+
+
+async def _called_back(run: object, value: Awaitable[Any]) -> Any:
+    token = calling_back.set(run)
+    try:
+        return await value
+    finally:
+        calling_back.reset(token)
+
+
 async def _awaited(value: Awaitable[Any]) -> Any:
     return await value
+
+
+def wait_for(value: Any, loop: asyncio.AbstractEventLoop | None, context: Context) -> Any:
+    """Return a value, or the result of an awaitable in an event loop; called in another thread."""
+    if not isawaitable(value):
+        return value
+    if loop is None:
+        return run_coroutine(_awaited(value))
+    future = asyncio.run_coroutine_threadsafe(_awaited(value), loop)
+    unregister = context.on_cancel(future.cancel)
+    try:
+        return future.result()
+    except CancelledError:
+        return None
+    finally:
+        unregister()

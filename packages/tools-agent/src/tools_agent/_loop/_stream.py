@@ -48,6 +48,12 @@ class Stream(_Base[OutputT], Iterator[Any]):
     def __next__(self) -> Any:
         return next(self._events)
 
+    def finish(self) -> Response[OutputT]:
+        """Run to the end, and return the response."""
+        for _ in self._events:
+            pass
+        return self.response
+
     def close(self) -> None:
         """End the run if it has not ended."""
         self._events.close()
@@ -79,6 +85,12 @@ class AsyncStream(_Base[OutputT], AsyncIterator[Any]):
         except BaseException:
             self._loop = None
             raise
+
+    async def finish(self) -> Response[OutputT]:
+        """Run to the end, and return the response."""
+        async for _ in self:
+            pass
+        return self.response
 
     async def aclose(self) -> None:
         """End the run if it has not ended."""

@@ -155,6 +155,15 @@ class SessionLog:
         if state.pending != request or state.attempts > state.attempts_settled:
             self.write([("approval_asked", {"call_id": call_id, "pending": request})])
 
+    def approve_key(self, key: str, call_id: str | None, by: str) -> None:
+        """Record an approval for the rest of the session, given for a call."""
+        data = {"call_id": call_id, "approved": True, "by": by, "scope": "run", "key": key}
+        self.write([("approval_given", data)])
+
+    def approver_of(self, key: str) -> str | None:
+        """Return who approved a request for the rest of the session; None if nobody did."""
+        return self.transcript.approved_keys.get(key)
+
     def ask_question(self, call_id: str, question: Mapping[str, Any]) -> None:
         """Record that a call waits for the answer to a question, unless it does already. `question` is JSON."""
         question = {**question, "call_id": call_id}

@@ -1,0 +1,126 @@
+"""`Replies`: the replies of the model in a run, from the request to the message in the session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tools_agent._events import Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
+from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
+from tools_agent._messages import Assistant, Message, Usage
+from tools_agent._output_type import Output
+from tools_agent._providers._provider import ProviderError, Request, cost_of
+
+if TYPE_CHECKING:
+    from tools_agent._loop._run import Run
+
+_AHEAD = 64  # pieces of a reply that are read before the caller requests them
+
+
+class Replies:
+    """Request replies from the model, and add them to the session.
+
+    Attributes:
+        count: The number of replies.
+        partial: The text of an incomplete reply.
+        output: The parsed value of the last reply.
+        problem: The reason why the last reply is not valid output.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.count = 0
+        self.partial = ""
+        self.output: Any = None
+        self.problem: str | None = None
+        self._run = run
+        parts = run.agent.parts
+        self._type = parts.output
+        self._provider, self._model = parts.provider
+        self._reader = parts.budget.tool  # of results that were cut
+        self._source: Source | AsyncSource | None = None  # of the reply that the model is sending
+
+    def wake(self) -> None:
+        """Let a run that waits for the model see that it was interrupted; from any thread."""
+        if (source := self._source) is not None:
+            source.put(WAKE)
+
+    def request(self) -> Steps:
+        """Request the next reply and add it to the session. Return None if a guardrail blocks it."""
+        run, session = self._run, self._run.session
+        window = run.agent.window
+        if window is None:
+            messages = session.messages
+        else:
+            messages = yield from window.fit(session, partial(self._send, is_shown=False))
+        is_cut = session in run.agent.with_cut_output
+        tools = {name: tool for name, tool in run.tools.items() if is_cut or tool is not self._reader}
+        definitions = [{**tool.definition, "name": name} for name, tool in tools.items()]
+        reply = yield from self._send(messages, definitions, self._type)
+        self.count += 1
+        reply = yield from run.checks.check_output(session.log.with_unique_ids(reply))
+        if reply is None:
+            return None
+        reply = self.read(reply)
+        yield run.write(session.log.add, reply)
+        self.partial = ""
+        if reply.content:
+            yield TextDone(reply.content)
+        for call in reply.tool_calls:
+            yield ToolCallDone(call)
+        yield UsageUpdate(reply.usage or Usage(), run.usage)
+        yield from run.notify(reply)
+        return reply
+
+    def read(self, reply: Assistant) -> Assistant:
+        """Return a reply with its structured output."""
+        self.problem = None
+        if self._type is None:
+            self.output = reply.content
+        elif not reply.tool_calls:
+            self.output, self.problem = self._type.read(reply.content)
+            if self.problem is None:
+                return reply.replace(structured_output=self._type.dump(self.output))
+        return reply
+
+    def _send(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Any] = (),
+        output: Output | None = None,
+        *,
+        is_shown: bool = True,
+    ) -> Steps:
+        """Send a request to the model, yield the deltas of its reply if the user may see them, and return the reply."""
+        run, agent = self._run, self._run.agent
+        provider = self._provider
+        request = Request(
+            model=self._model, messages=messages, tools=tools, settings=agent.settings, timeout=agent.timeout,
+            output_schema=None if output is None else output.schema,
+        )  # fmt: skip
+        source = run.source(lambda: provider.stream(request), lambda: provider.astream(request), ahead=_AHEAD)
+        reply: Assistant | None = None
+        self.partial, self._source = "", source
+        try:
+            run.check()  # again, since an interrupt wakes the source only from now on
+            while (piece := (yield Do(source.next))) is not END:
+                if isinstance(piece, Assistant):
+                    reply = piece
+                    continue
+                run.check()
+                if not is_shown or piece is WAKE:
+                    continue
+                if isinstance(piece, TextDelta):
+                    self.partial += piece.content
+                elif isinstance(piece, Retrying):
+                    self.partial = ""
+                yield piece
+        finally:
+            self._source = None
+            yield Do(source.close)
+        if reply is None:
+            raise ProviderError("the provider ended without a reply", retryable=True)
+        if reply.usage is not None:
+            run.add_usage(reply.usage, 0.0 if agent.max_cost is None else cost_of(reply))
+        return reply
