@@ -34,6 +34,7 @@ LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "docs/plugins.md"}
 LONG |= {ROOT / "docs/formats.md", ROOT / "docs/publishing.md"}
 # Their programs need frameworks: tests/tools_adapters runs each in a separate environment.
 ELSEWHERE = {ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"}
+ELSEWHERE |= {ROOT / "docs/from-langchain.md", ROOT / "docs/from-openai-agents.md"}
 EXAMPLES = sorted(ROOT.glob("examples/*.py"))
 NOT_RUN = {"json", "sh", "text", "toml"}  # `sh` is for what wants a network or changes the machine
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

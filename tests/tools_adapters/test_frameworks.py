@@ -14,11 +14,14 @@ import tools_adapters
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PAGES = [ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"]
-BLOCKS = [
-    block
-    for page in PAGES
-    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-]
+
+
+def blocks(page):
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+MIGRATIONS = {"langchain": "docs/from-langchain.md", "openai_agents": "docs/from-openai-agents.md"}
+BLOCKS = [block for page in PAGES for block in blocks(page)]
 VARIABLES = {
     "PATH": "/usr/bin:/bin",
     "PYTHONPATH": str(HERE),
@@ -36,6 +39,7 @@ FRAMEWORKS = sorted(name.removeprefix("to_") for name in tools_adapters.__all__ 
 def test_an_adapter_keeps_its_promises_and_its_example_runs(environment_with, name, tmp_path):
     examples = [block for block in BLOCKS if re.search(rf"import .*\b(?:to|from)_{name}\b", block)]
     assert examples
+    examples += blocks(ROOT / MIGRATIONS[name]) if name in MIGRATIONS else []
     for number, example in enumerate(examples):
         (tmp_path / f"example{number}.py").write_text(example, encoding="utf-8")
     extra = name.replace("_", "-")

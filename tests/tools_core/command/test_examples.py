@@ -11,7 +11,7 @@ import sys
 import pytest
 
 PYTHON = sys._base_executable
-COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "doctor", "completion"]
+COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "doctor", "skill", "completion"]
 SOURCE = '''
     from typing import Annotated
 

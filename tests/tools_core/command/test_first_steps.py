@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tools_core
 
-COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "new", "add", "doctor", "completion"]
+COMMANDS = ["list", "show", "call", "schema", "check", "lock", "verify", "new", "add", "doctor", "skill", "completion"]
 
 
 def test_without_a_command_the_first_steps_are_printed(ask_tools, site):

@@ -30,6 +30,7 @@ BUILT_IN = {
     "new": ("tools_scaffold._new:configure", "create a tool package"),
     "add": ("tools_scaffold._add:configure", "add a tool to a package"),
     "doctor": ("tools_core._cli._doctor:configure", "find problems of the installation, each with a fix"),
+    "skill": ("tools_core._cli._skill:configure", "teach coding agents to write tools"),
     "completion": ("tools_core._cli._completion:configure", "print a completion script for bash, zsh or fish"),
 }
 # Sub-commands of our other packages -> package and purpose. `--help` describes them without importing the package.
