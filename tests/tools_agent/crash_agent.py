@@ -12,7 +12,7 @@ import sys
 from tools_agent import Agent, Assistant, ScriptedProvider, StoreError, open_store
 from tools_core import ToolCall, tool
 
-CALLS = {"a": "look", "b": "put", "c": "send", "d": "pay"}  # by id; the first three are made at once
+CALLS = {"a": "look", "b": "put", "c": "send", "d": "pay"}  # by id; the first three run at once
 
 
 class Killer:
@@ -38,7 +38,7 @@ class Killer:
 
 
 def make_agent(store, path, runtime="thread"):
-    """Return an agent that goes on from where the session is."""
+    """Return an agent that continues the session."""
 
     def run(name):
         with open(path, "a") as file:
@@ -77,8 +77,8 @@ def make_agent(store, path, runtime="thread"):
 
 def go_on(agent):
     """Run the agent; with its prompt, unless the session has it."""
-    asked = any(message.role == "user" for message in agent.session)
-    return agent.generate(None if asked else "Go.")
+    has_prompt = any(message.role == "user" for message in agent.session)
+    return agent.generate(None if has_prompt else "Go.")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Tools of an agent: how they are registered, what they receive, where they run, what the model reads of them."""
+"""Tools of an agent: registration, context, runtimes and results."""
 
 import threading
 
@@ -44,7 +44,7 @@ def test_tools_are_classes_instances_functions_and_toolsets():
     agent = Agent(model=provider, tools=[WeatherTool, Sums(), double])
     agent.generate("Go")
     assert contents(agent) == ["The weather in Oslo is 21 celsius.", "3", "4"]
-    assert [each["name"] for each in provider.calls[0].tools] == ["weather", "sums_add", "double"]
+    assert [definition["name"] for definition in provider.calls[0].tools] == ["weather", "sums_add", "double"]
 
 
 def test_tools_may_be_resolved_by_the_context_of_a_run():
@@ -59,7 +59,7 @@ def test_tools_may_be_resolved_by_the_context_of_a_run():
     assert [len(request.tools) for request in provider.calls] == [1, 2]
 
 
-def test_a_tool_receives_the_context_and_may_fail_with_a_type_of_its_own():
+def test_a_tool_receives_the_context_and_sets_its_error_type():
     @tool
     def orders(context: Context) -> str:
         """List the user's orders."""
@@ -69,25 +69,25 @@ def test_a_tool_receives_the_context_and_may_fail_with_a_type_of_its_own():
 
     agent = Agent(model=scripted(("orders", {})), tools=[orders])
     agent.generate("Go")
-    result = next(each for each in agent.session if each.role == "tool")
+    result = next(message for message in agent.session if message.role == "tool")
     assert (result.content, result.error, result.error_type) == ("No user ID provided",) * 2 + ("not_found",)
     agent = Agent(model=scripted(("orders", {})), tools=[orders])
     agent.generate("Go", context={"user": 7})
     assert contents(agent) == [f"orders of 7 in {agent.session.key}"]
 
 
-def test_a_tool_that_takes_too_long_is_a_timeout_error(arun):
+def test_a_slow_tool_ends_with_a_timeout_error(arun):
     @tool(timeout=0.05)
     def hang(context: Context) -> str:
         """Hang."""
-        ended = threading.Event()
-        context.on_cancel(ended.set)
-        ended.wait(20)
+        is_cancelled = threading.Event()
+        context.on_cancel(is_cancelled.set)
+        is_cancelled.wait(20)
         return "late"
 
     agent = Agent(model=scripted(("hang", {})), tools=[hang], runtime="thread")
     agent.generate("Go")
-    assert next(each for each in agent.session if each.role == "tool").error_type == "timeout_error"
+    assert next(message for message in agent.session if message.role == "tool").error_type == "timeout_error"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_the_runtime_is_a_name_a_class_an_instance_or_a_function(runtime, overla
     assert contents(agent) == ["together" if overlaps else "alone"] * 2
 
 
-def test_a_subclass_inherits_the_runtime_and_a_default_holds_for_the_rest():
+def test_a_subclass_inherits_the_runtime():
     class Parent(Agent):
         tools = (where,)
         runtime = "thread"
@@ -160,4 +160,4 @@ def test_bugs_of_a_tool_are_results_or_propagate(is_strict):
         with pytest.raises(ToolBugError, match="undefined_name"):
             agent.generate("Go")
     assert agent.generate(None if is_strict else "Go").content == "Done"
-    assert next(each for each in agent.session if each.role == "tool").error_type == "execution_error"
+    assert next(message for message in agent.session if message.role == "tool").error_type == "execution_error"

@@ -19,8 +19,8 @@ def contents(session):
     return [message.content for message in session if message.role == "tool"]
 
 
-def test_sessions_with_one_name_in_two_stores_share_nothing(tmp_path):
-    asked, cache = [], Cache()
+def test_sessions_with_equal_names_in_two_stores_are_separate(tmp_path):
+    requests, cache = [], Cache()
 
     @tool(read_only=True)
     def mail(context: Context) -> str:
@@ -33,7 +33,7 @@ def test_sessions_with_one_name_in_two_stores_share_nothing(tmp_path):
         return f"deleted by {context.state['user']}"
 
     def approve(request):
-        asked.append(request.context.state["user"])
+        requests.append(request.context.state["user"])
         return "run"
 
     worker = Agent(model=ScriptedProvider(default="found it"), name="worker")
@@ -46,15 +46,15 @@ def test_sessions_with_one_name_in_two_stores_share_nothing(tmp_path):
             "chat", {"user": user}, model=script, tools=tools, store=store, hooks=[cache], approve=approve
         )
         agents[user].generate("Go")
-    assert asked == ["ann", "bob"]
+    assert requests == ["ann", "bob"]
     assert contents(agents["bob"].session) == ["mail of bob", "deleted by bob", "found it"]
     for user, agent in agents.items():
         with agent.store as store:
-            assert Session.open(store, "chat/3").messages[0].content == user
+            assert Session.open(store, f"chat/{agent.session.key[:12]}/3").messages[0].content == user
 
 
 def test_an_approval_for_the_run_holds_when_the_session_is_opened_again(tmp_path):
-    asked = []
+    requests = []
 
     @tool(requires_approval=True)
     def delete() -> str:
@@ -62,14 +62,14 @@ def test_an_approval_for_the_run_holds_when_the_session_is_opened_again(tmp_path
         return "deleted"
 
     def approve(request):
-        asked.append(request.tool.name)
+        requests.append(request.tool.name)
         return "run"
 
     for number in "12":
         with SQLiteStore(tmp_path / "a.db") as store:
             model = ScriptedProvider(call(number, "delete"), "Done")
             Agent("chat", model=model, tools=[delete], store=store, approve=approve).generate("Go")
-    assert asked == ["delete"]
+    assert requests == ["delete"]
 
 
 def test_one_agent_runs_several_sessions_at_once(arun):
@@ -129,7 +129,7 @@ def test_a_sub_agent_runs_in_the_event_loop_of_its_caller(arun):
     async def look() -> str:
         """Look."""
         loops.append(asyncio.get_running_loop())
-        return "seen"
+        return "received"
 
     async def main():
         worker = Agent(model=ScriptedProvider(call("1", "look"), "It is a."), tools=[look], name="worker")
@@ -175,7 +175,10 @@ def test_each_pending_call_of_a_sub_agent_is_answered_by_its_id():
     worker = Agent(model=model, tools=[rm], name="cleaner")
     agent = Agent(model=ScriptedProvider(call("7", "cleaner", prompt="x"), "All done"), tools=[worker.as_tool()])
     pending = agent.generate("Go").pending
-    assert [(each["tool"], each["arguments"]) for each in pending] == [("rm", {"name": "x"}), ("rm", {"name": "y"})]
+    assert [(request["tool"], request["arguments"]) for request in pending] == [
+        ("rm", {"name": "x"}),
+        ("rm", {"name": "y"}),
+    ]
     agent.session.approve(pending[0]["call_id"], arguments={"name": "z"})
     agent.session.deny(pending[1]["call_id"], "keep it")
     assert agent.generate().content == "All done"
@@ -184,21 +187,21 @@ def test_each_pending_call_of_a_sub_agent_is_answered_by_its_id():
 
 
 def test_a_hanging_tool_gives_the_model_a_timeout_error():
-    ended = threading.Event()
+    is_cancelled = threading.Event()
 
     @tool(timeout=0.2)
     def hang() -> str:
         """Hang."""
-        ended.wait(20)
+        is_cancelled.wait(20)
         return "late"
 
     agent = Agent(model=ScriptedProvider(call("1", "hang"), "Done"), tools=[hang])
     assert agent.generate("Go").content == "Done"
     assert agent.session.messages[2].error_type == "timeout_error"
-    ended.set()
+    is_cancelled.set()
 
 
-def test_a_long_result_is_cut_and_the_model_can_read_the_rest():
+def test_the_model_can_read_the_rest_of_a_long_result():
     @tool
     def log() -> str:
         """Return a long text."""
@@ -207,14 +210,17 @@ def test_a_long_result_is_cut_and_the_model_can_read_the_rest():
     provider = ScriptedProvider(call("1", "log"), "Done")
     Agent(model=provider, tools=[log]).generate("Go")
     assert len(provider.calls[1].messages[-1].content) < 31_000
-    assert [[each["name"] for each in request.tools] for request in provider.calls] == [["log"], ["log", "read_output"]]
+    assert [[definition["name"] for definition in request.tools] for request in provider.calls] == [
+        ["log"],
+        ["log", "read_output"],
+    ]
     provider.add(call("1", "log"), "Done")
     Agent(model=provider, tools=[log], output_budget=None).generate("Go")
     assert len(provider.calls[-1].messages[-1].content) == 1_000_000
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_a_failing_call_that_is_repeated_ends_the_run(is_on):
+def test_a_repeated_failing_call_ends_the_run(is_on):
     @tool
     def fail() -> Result:
         """Fail."""

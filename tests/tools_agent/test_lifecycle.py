@@ -32,17 +32,17 @@ def call(id, name="note", **arguments):
 
 
 @pytest.fixture
-def made():
-    """The texts of the calls of `note` that were made."""
+def executed():
+    """The texts of the calls of `note` that were executed."""
     return []
 
 
 @pytest.fixture
-def note(made):
+def note(executed):
     @tool
     def note(text: str) -> str:
         """Write a note."""
-        made.append(text)
+        executed.append(text)
         return f"noted {text}"
 
     return note
@@ -61,14 +61,14 @@ def test_a_new_session_is_seeded_with_the_instructions():
     assert agent.instruction_message.content == "Be brief."
 
 
-def test_without_instructions_there_is_no_system_message():
+def test_a_session_without_instructions_has_no_system_message():
     agent = Agent(model=ScriptedProvider())
     assert agent.instruction_message is None
     assert agent.skills_message is None
     assert agent.session.messages == []
 
 
-def test_a_session_that_is_given_is_used_as_it_is():
+def test_an_existing_session_is_not_seeded():
     session = Session(messages=[User(content="Hi")])
     agent = Agent(session, model=ScriptedProvider("Hello"), instructions="Be brief.")
     assert agent.session is session
@@ -76,15 +76,15 @@ def test_a_session_that_is_given_is_used_as_it_is():
     assert roles(session) == ["user", "assistant"]
 
 
-def test_options_that_are_functions_are_called_with_the_context_when_the_agent_is_made():
-    seen = []
+def test_functions_as_options_receive_the_context_at_construction():
+    received = []
 
     class Greeter(Agent):
         def model(context):
             return context["provider"]
 
         def instructions(context):
-            seen.append(context["user"])
+            received.append(context["user"])
             return f"Greet {context['user']}."
 
         tools = lambda context: [note_of(context)]  # noqa: E731
@@ -100,12 +100,12 @@ def test_options_that_are_functions_are_called_with_the_context_when_the_agent_i
     provider = ScriptedProvider(call("1", "greet", x=1), "Done")
     agent = Greeter(context={"user": "Ann", "provider": provider})
     agent.generate("go")
-    assert seen == ["Ann"]
+    assert received == ["Ann"]
     assert agent.instruction_message.content == "Greet Ann."
-    assert [each["name"] for each in provider.calls[0].tools] == ["greet"]
+    assert [definition["name"] for definition in provider.calls[0].tools] == ["greet"]
 
 
-def test_the_context_of_a_run_lies_on_top_of_the_agents(note):
+def test_the_context_of_a_run_extends_the_agents(note):
     @tool
     def who(context: Context) -> str:
         """Tell who asks."""
@@ -131,7 +131,7 @@ def test_generate_returns_a_response():
     assert not response.interrupted
 
 
-def test_generate_on_the_class_makes_an_agent_with_the_context():
+def test_generate_on_the_class_creates_an_agent_with_the_context():
     class Echo(Agent):
         def model(context):
             return ScriptedProvider(context["reply"])
@@ -142,7 +142,7 @@ def test_generate_on_the_class_makes_an_agent_with_the_context():
     ]
 
 
-def test_a_conversation_goes_on_with_its_full_history():
+def test_a_conversation_continues_with_its_full_history():
     provider = ScriptedProvider("Hello", "More")
     agent = Agent(model=provider)
     agent.generate("Hi")
@@ -183,7 +183,7 @@ def test_a_session_that_ends_with_a_reply_is_complete():
     assert len(provider.calls) == 1
 
 
-def test_stream_yields_deltas_and_done_events_then_has_the_response(note):
+def test_stream_yields_events_and_then_has_the_response(note):
     agent = Agent(model=ScriptedProvider(["Let me.", call("1")], "It is done."), tools=[note])
     stream = agent.stream("Go")
     with pytest.raises(RuntimeError, match="iterate"):
@@ -203,7 +203,7 @@ async def atexts(stream):
     return [event.content async for event in stream if isinstance(event, TextDone)]
 
 
-def test_agenerate_and_astream_do_the_same_in_coroutines(arun, note, made):
+def test_agenerate_and_astream_do_the_same_in_coroutines(arun, note, executed):
     async def main():
         agent = Agent(model=ScriptedProvider(call("1"), "One", call("2"), "Two"), tools=[note])
         assert (await agent.agenerate("Go")).content == "One"
@@ -213,7 +213,7 @@ def test_agenerate_and_astream_do_the_same_in_coroutines(arun, note, made):
         return agent
 
     agent = arun(main())
-    assert made == ["1", "2"]
+    assert executed == ["1", "2"]
     assert roles(agent.session) == ["user", "assistant", "tool", "assistant"] * 2
 
 
@@ -229,7 +229,7 @@ def test_the_session_can_be_iterated_counted_and_reversed():
     assert len(session) == len(session.messages) == 2
 
 
-def test_on_message_receives_generated_messages_alone_and_chains(note):
+def test_on_message_receives_generated_messages_only(note):
     first, second = [], []
     agent = Agent(model=ScriptedProvider(call("1"), "Done"), tools=[note], instructions="Be brief.")
     assert agent.session.on_message(first.append).on_message(second.append) is agent.session
@@ -251,16 +251,16 @@ def test_a_message_is_in_the_session_before_its_callbacks_run(note):
 
 
 def test_coroutine_callbacks_are_awaited(arun):
-    seen = []
+    received = []
 
     async def keep(message):
-        seen.append(message.content)
+        received.append(message.content)
 
     agent = Agent(model=ScriptedProvider("One", "Two"))
     agent.session.on_message(keep)
     arun(agent.agenerate("Hi"))
     agent.generate("Hi")
-    assert seen == ["One", "Two"]
+    assert received == ["One", "Two"]
 
 
 # ---------------------------------------------------------------------------------------------------------- interrupts
@@ -290,7 +290,7 @@ def test_interrupt_in_a_callback_stops_the_loop_with_a_reason(note):
     assert len(provider.calls) == 1
 
 
-def test_the_callback_stops_where_it_interrupts(note):
+def test_interrupt_ends_the_callback(note):
     agent = Agent(model=ScriptedProvider("Hi"))
     reached = []
 
@@ -299,7 +299,7 @@ def test_the_callback_stops_where_it_interrupts(note):
             agent.interrupt("now")
         except Exception:  # noqa: BLE001
             reached.append("swallowed")
-        reached.append("went on")
+        reached.append("continued")
 
     agent.session.on_message(stop)
     assert agent.generate("x").interrupt_reason == "now"
@@ -319,36 +319,36 @@ def test_raising_interrupted_does_the_same():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_on_interrupt_only_completed_results_remain(is_async, note, made, arun):
+def test_an_interrupt_keeps_completed_results(is_async, note, executed, arun):
     agent = interrupting(ScriptedProvider([call("1"), call("2")], "Done"), note)
     response = arun(agent.agenerate("Go")) if is_async else agent.generate("Go")
     assert response.interrupted
-    assert made == ["1"]
+    assert executed == ["1"]
     assert [message.tool_call_id for message in agent.session if message.role == "tool"] == ["1"]
-    assert [each.id for each in agent.session.pending_tool_calls] == ["2"]
+    assert [call.id for call in agent.session.pending_tool_calls] == ["2"]
 
 
 @pytest.mark.parametrize("prompt", [None, "Approved, go ahead"])
-def test_generate_makes_pending_calls_first_with_or_without_a_prompt(prompt, note, made):
+def test_generate_runs_pending_calls_first(prompt, note, executed):
     provider = ScriptedProvider([call("1"), call("2")], "Done")
     agent = interrupting(provider, note)
     agent.generate("Go")
     response = agent.generate(prompt)
     assert response.content == "Done"
     assert not response.interrupted
-    assert made == ["1", "2"]
+    assert executed == ["1", "2"]
     after = [] if prompt is None else ["user"]
     assert roles(agent.session) == ["user", "assistant", "tool", "tool", *after, "assistant"]
 
 
-def test_pending_calls_are_made_in_another_process_too(note, made):
+def test_another_process_runs_pending_calls_of_persisted_messages(note, executed):
     agent = interrupting(ScriptedProvider([call("1"), call("2")]), note, instructions="Be brief.")
     agent.generate("Go")
     persisted = [message.to_dict() for message in agent.session]
 
     again = Agent(Session(messages=persisted), model=ScriptedProvider("Done"), tools=[note], instructions="Be brief.")
     events = list(again.stream())
-    assert made == ["1", "2"]
+    assert executed == ["1", "2"]
     assert events[-2] == TextDone("Done")
     assert roles(again.session) == ["system", "user", "assistant", "tool", "tool", "assistant"]
 
@@ -364,17 +364,17 @@ def test_instructions_and_skills_messages_can_be_persisted(tmp_path):
     assert agent.instruction_message is agent.instruction_message
 
 
-def test_max_steps_interrupts_before_the_tools_of_the_last_reply_run(note, made):
+def test_max_steps_interrupts_before_the_last_calls_run(note, executed):
     provider = ScriptedProvider(default=lambda request: call(f"c{len(request.messages)}"))
     agent = Agent(model=provider, tools=[note], max_steps=2)
     response = agent.generate("Go")
     assert response.interrupt_reason == "max_steps"
     assert len(provider.calls) == 2
-    assert len(made) == 1
+    assert len(executed) == 1
     assert len(agent.session.pending_tool_calls) == 1
 
 
-def test_max_steps_is_per_run_with_an_optional_cap_of_the_session(note, made):
+def test_max_steps_counts_the_replies_of_a_run(note, executed):
     provider = ScriptedProvider(default=lambda request: call(f"c{len(request.messages)}"))
     agent = Agent(model=provider, tools=[note], max_steps=2, max_session_steps=5)
     assert [agent.generate("Go").interrupt_reason for _ in range(3)] == ["max_steps", "max_steps", "max_session_steps"]
@@ -389,20 +389,20 @@ def test_a_final_reply_at_the_last_step_completes():
 
 
 @pytest.mark.parametrize("cause", ["callback", "max_steps"])
-def test_healing_gives_each_unanswered_call_a_placeholder_after_its_request(cause, note, made):
+def test_healing_gives_unanswered_calls_a_placeholder(cause, note, executed):
     provider = ScriptedProvider([call("1"), call("2")], "Sure")
     if cause == "callback":
         agent = interrupting(provider, note, role="assistant", heal=True)
     else:
         agent = Agent(model=provider, tools=[note], heal=True, max_steps=1)
-    seen = []
-    agent.session.on_message(seen.append)
+    received = []
+    agent.session.on_message(received.append)
     response = agent.generate("Go")
     assert response.healed_tool_call_ids == ("1", "2")
-    assert made == []
+    assert executed == []
     placeholders = agent.session.messages[2:]
-    assert [(each.content, each.error_type) for each in placeholders] == [(PLACEHOLDER, "interrupted")] * 2
-    assert all(message.role == "assistant" for message in seen)
+    assert [(message.content, message.error_type) for message in placeholders] == [(PLACEHOLDER, "interrupted")] * 2
+    assert all(message.role == "assistant" for message in received)
     assert agent.generate("Something else").content == "Sure"
 
 
@@ -412,7 +412,7 @@ def test_the_interrupt_event_has_the_healed_ids(note):
     assert last == Interrupt("max_steps", ("1",), ())
 
 
-def test_without_healing_nothing_is_healed(note):
+def test_calls_stay_pending_by_default(note):
     agent = Agent(model=ScriptedProvider(call("1")), tools=[note], max_steps=1)
     assert agent.generate("Go").healed_tool_call_ids == ()
     assert agent.session.orphaned_tool_call_ids == ["1"]
@@ -427,7 +427,7 @@ def test_a_placeholder_can_be_upgraded_to_the_real_result(note):
     assert (result.id, result.name) == (id, "note")
 
 
-def test_a_session_that_is_given_is_healed_when_the_agent_is_made():
+def test_an_existing_session_is_healed_at_construction():
     messages = [
         User(content="a"),
         Assistant(id="old", content="x", tool_calls=(call("1"), call("2"))),
@@ -440,16 +440,16 @@ def test_a_session_that_is_given_is_healed_when_the_agent_is_made():
     agent = Agent(Session(messages=messages), model=ScriptedProvider(), heal=True)
     assert [m.id for m in agent.session if m.role == "assistant"] == ["whole", "last"]
     assert roles(agent.session) == ["user", "user", "assistant", "tool", "assistant"]
-    assert [each.id for each in agent.session.pending_tool_calls] == ["4"]
+    assert [call.id for call in agent.session.pending_tool_calls] == ["4"]
 
 
-def test_discarding_pending_calls_is_the_explicit_course_change(note, made):
+def test_discarded_calls_never_run(note, executed):
     agent = Agent(model=ScriptedProvider([call("1"), call("2")], "Sure"), tools=[note], max_steps=1)
     agent.generate("Go")
     assert agent.session.discard_pending_tool_calls() == ["1", "2"]
     assert agent.session.discard_pending_tool_calls() == []
     assert agent.generate("Something else").content == "Sure"
-    assert made == []
+    assert executed == []
 
 
 # ------------------------------------------------------------------------------------------------------------- mutators
@@ -474,16 +474,16 @@ def test_update_replaces_attributes_and_keeps_the_rest():
         {"id": "a", "tool_calls": [call("1"), call("1")]}, {"id": "a", "tool_calls": [call(None)]},
     ],
 )  # fmt: skip
-def test_update_refuses_what_it_cannot_change(arguments):
+def test_update_rejects_invalid_attributes(arguments):
     messages = [Assistant(id="a", tool_calls=(call("1"),)), ToolResult(tool_call_id="1", name="n", result=Result.ok(1))]
     session = Session(messages=messages)
     before = session.messages
-    with pytest.raises(ValueError):  # noqa: PT011  (each has a message of its own)
+    with pytest.raises(ValueError):  # noqa: PT011  (the messages differ)
         session.update(**arguments)
     assert session.messages == before
 
 
-def test_calls_that_an_update_drops_take_their_results_with_them():
+def test_an_update_that_drops_calls_removes_their_results():
     calls = (call("1"), call("2"))
     results = [ToolResult(tool_call_id=id, name="note", result=Result.ok(id)) for id in "12"]
     session = Session(messages=[Assistant(id="a", tool_calls=calls), *results])
@@ -491,13 +491,13 @@ def test_calls_that_an_update_drops_take_their_results_with_them():
     assert [message.content for message in session if message.role == "tool"] == ["2"]
 
 
-def test_an_update_of_a_reply_drops_what_only_its_provider_reads():
+def test_an_update_of_a_reply_drops_the_items_of_its_provider():
     session = Session(messages=[Assistant(id="a", content="x", items=({"type": "text"},))])
     assert session.update(id="a", structured_output={}).items == ({"type": "text"},)
     assert session.update(id="a", content="y").items == ()
 
 
-def test_remove_takes_the_results_along_and_refuses_a_result():
+def test_remove_includes_results_but_rejects_a_single_one():
     results = [ToolResult(id=f"r{id}", tool_call_id=id, name="note", result=Result.ok(id)) for id in "12"]
     session = Session(messages=[User(content="x"), Assistant(id="a", tool_calls=(call("1"), call("2"))), *results])
     with pytest.raises(ValueError, match="update"):
@@ -510,14 +510,14 @@ def test_remove_takes_the_results_along_and_refuses_a_result():
 def test_mutators_call_no_callback(note):
     agent = Agent(model=ScriptedProvider(call("1")), tools=[note], max_steps=1)
     agent.generate("Go")
-    seen = []
-    agent.session.on_message(seen.append)
+    received = []
+    agent.session.on_message(received.append)
     reply = agent.session.messages[-1]
     agent.session.discard_pending_tool_calls()
     agent.session.update(tool_call_id="1", content="x", error=None)
     agent.session.update(id=reply.id, content="y")
     agent.session.remove(reply.id)
-    assert seen == []
+    assert received == []
 
 
 def test_persisted_messages_are_put_in_order():
@@ -531,7 +531,7 @@ def test_persisted_messages_are_put_in_order():
     assert ids[0] == "1" != ids[1]
 
 
-def test_persisted_messages_that_do_not_fit_are_refused_or_healed():
+def test_inconsistent_persisted_messages_are_rejected_or_healed():
     stray = ToolResult(tool_call_id="1", name="note", result=Result.ok(""))
     with pytest.raises(ValueError, match="heal=True"):
         Session(messages=[stray])
@@ -544,7 +544,7 @@ def test_persisted_messages_that_do_not_fit_are_refused_or_healed():
         Session(messages=["Hi"])
 
 
-def test_orphaned_tool_call_ids_are_those_without_a_result():
+def test_orphaned_tool_call_ids_lists_calls_without_a_result():
     messages = [
         Assistant(tool_calls=(call("1"), call("2"))),
         ToolResult(tool_call_id="2", name="note", result=Result.ok("")),
@@ -553,13 +553,13 @@ def test_orphaned_tool_call_ids_are_those_without_a_result():
     ]
     session = Session(messages=messages)
     assert session.orphaned_tool_call_ids == ["1", "3"]
-    assert [each.id for each in session.pending_tool_calls] == ["3"]
+    assert [call.id for call in session.pending_tool_calls] == ["3"]
 
 
 # ---------------------------------------------------------------------------------------------------- context and usage
 
 
-def test_the_context_has_the_cumulative_usage_and_the_response_that_of_its_run():
+def test_the_context_has_the_usage_of_all_runs():
     usage = Usage(input_tokens=3, output_tokens=2)
     agent = Agent(model=ScriptedProvider(*[Assistant(content="x", usage=usage) for _ in range(2)]))
     assert agent.context["token_usage"] == Usage()
@@ -595,7 +595,7 @@ def test_structured_output_is_parsed_validated_and_stored():
 
 
 @pytest.mark.parametrize("text", ["positive", '{"score": 1}'])
-def test_structured_output_is_none_when_the_reply_does_not_fit(text):
+def test_an_invalid_reply_has_no_structured_output(text):
     agent = Agent(model=ScriptedProvider(text), output=Sentiment, output_retries=0)
     response = agent.generate("Analyze")
     assert response.output is None
@@ -604,7 +604,7 @@ def test_structured_output_is_none_when_the_reply_does_not_fit(text):
     assert agent.session.messages[-1].structured_output is None
 
 
-def test_without_an_output_type_the_output_is_the_text():
+def test_the_output_is_the_text_by_default():
     assert Agent(model=ScriptedProvider("{}")).generate("x").output == "{}"
 
 
@@ -639,17 +639,17 @@ def test_a_model_is_a_provider_and_a_name():
         Agent(model=3)
 
 
-def test_an_unknown_option_is_refused_by_name():
+def test_an_unknown_option_is_rejected_by_name():
     with pytest.raises(TypeError, match="'colour' is not an option"):
         Agent(model=ScriptedProvider(), colour="red")
 
 
-def test_two_tools_of_one_name_are_refused(note):
+def test_two_tools_with_one_name_are_rejected(note):
     with pytest.raises(ValueError, match="note"):
         Agent(model=ScriptedProvider(), tools=[note, note.renamed("note")])
 
 
-def test_each_statement_names_a_test_that_exists():
+def test_every_claim_names_an_existing_test():
     here = Path(__file__).parent
     page = (here / "CLAIMS.md").read_text()
     named = re.findall(r"\[`(test_\w+)`\]\((\w+\.py)\)", page)

@@ -12,7 +12,7 @@ def test_options_are_attributes_that_take_effect_at_the_next_run():
     @tool
     def look() -> str:
         """Look."""
-        return "seen"
+        return "received"
 
     provider = ScriptedProvider(default=lambda _: ToolCall(None, "look"))
     agent = Agent(model=provider, tools=[look], max_steps=3, loop_detection=False)
@@ -27,7 +27,7 @@ def test_options_are_attributes_that_take_effect_at_the_next_run():
 
 
 @pytest.mark.parametrize(("name", "option"), [("uses_tools", "tools"), ("tool_runtime", "runtime"), ("modle", "model")])
-def test_misspelt_and_foreign_options_are_refused(name, option):
+def test_misspelt_and_foreign_options_are_rejected(name, option):
     for define in (
         lambda: type("Clerk", (Agent,), {name: None}),
         lambda: Agent(model=ScriptedProvider(), **{name: None}),
@@ -49,13 +49,13 @@ def test_a_subclass_may_override_generate_and_have_its_own_attributes():
     assert Loud.name == "loud"
 
 
-def test_a_first_argument_that_is_not_a_session_is_refused():
+def test_a_first_argument_of_another_type_is_rejected():
     with pytest.raises(TypeError, match="Session"):
         Agent([User(content="Hi")], model=ScriptedProvider())
 
 
 @pytest.mark.skipif("sys.version_info >= (3, 12)")
-def test_a_typed_dict_of_an_old_python_is_refused_with_a_hint():
+def test_a_typed_dict_of_an_old_python_is_rejected_with_a_hint():
     class Point(TypedDict):
         x: int
 
@@ -63,7 +63,7 @@ def test_a_typed_dict_of_an_old_python_is_refused_with_a_hint():
         Agent(model=ScriptedProvider(), output=Point)
 
 
-def test_invalid_output_is_sent_back_to_the_model():
+def test_the_model_receives_the_error_of_invalid_output():
     provider = ScriptedProvider("many", "7")
     response = Agent(model=provider, output=int).generate("How many?", files=None)
     assert (response.outcome, response.output) == ("completed", 7)
@@ -76,7 +76,7 @@ def test_a_run_ends_at_its_number_of_tokens():
     @tool
     def look() -> str:
         """Look."""
-        return "seen"
+        return "received"
 
     def reply(_):
         return Assistant(tool_calls=(ToolCall(None, "look"),), usage=Usage(input_tokens=30, output_tokens=10))

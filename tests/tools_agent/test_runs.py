@@ -1,4 +1,4 @@
-"""Runs: approval, halt, guardrails, interrupts from elsewhere, errors, steering, and what is resumed after a crash."""
+"""Runs: approval, halt, guardrails, interrupts, errors, steering and recovery."""
 
 import asyncio
 import signal
@@ -34,29 +34,29 @@ def call(id, name, /, **arguments):
 
 
 @pytest.fixture
-def made():
-    """The calls that were made."""
+def executed():
+    """The calls that were executed."""
     return []
 
 
 @pytest.fixture
-def tools(made):
+def tools(executed):
     @tool(read_only=True)
     def look(at: str) -> str:
         """Look at something."""
-        made.append(("look", at))
+        executed.append(("look", at))
         return f"saw {at}"
 
     @tool
     def write(text: str) -> str:
         """Write."""
-        made.append(("write", text))
+        executed.append(("write", text))
         return f"wrote {text}"
 
     @tool(destructive=True, requires_approval=True)
     def delete(name: str) -> str:
         """Delete a file."""
-        made.append(("delete", name))
+        executed.append(("delete", name))
         return f"deleted {name}"
 
     @tool
@@ -69,8 +69,8 @@ def tools(made):
 
 @pytest.fixture
 def store(tmp_path):
-    with SQLiteStore(tmp_path / "agent.db") as made:
-        yield made
+    with SQLiteStore(tmp_path / "agent.db") as opened:
+        yield opened
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -84,63 +84,65 @@ def generate(request, arun):
 
 
 def results(session):
-    return {each.tool_call_id: each.error_type or each.content for each in session if each.role == "tool"}
+    return {
+        message.tool_call_id: message.error_type or message.content for message in session if message.role == "tool"
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ approval
 
 
-def test_a_call_that_needs_approval_pauses_the_run_and_its_siblings_still_run(tools, made, generate):
+def test_a_call_that_needs_approval_pauses_the_run_after_its_siblings(tools, executed, generate):
     calls = [call("1", "delete", name="a"), call("2", "look", at="b")]
     provider = ScriptedProvider(calls, "Done")
     agent = Agent(model=provider, tools=tools)
     response = generate(agent, "Go")
     assert (response.outcome, response.interrupt_reason) == ("interrupted", "approval_required")
-    assert [(each["call_id"], each["tool"], each["arguments"]) for each in response.pending] == [
+    assert [(request["call_id"], request["tool"], request["arguments"]) for request in response.pending] == [
         ("1", "delete", {"name": "a"})
     ]
-    assert made == [("look", "b")]
+    assert executed == [("look", "b")]
     assert len(provider.calls) == 1
     assert generate(agent).pending == response.pending  # nothing was approved meanwhile
     assert len(provider.calls) == 1
 
     agent.session.approve("1", by="ann")
     assert generate(agent).content == "Done"
-    assert made == [("look", "b"), ("delete", "a")]
+    assert executed == [("look", "b"), ("delete", "a")]
     assert results(agent.session) == {"1": "deleted a", "2": "saw b"}
     assert agent.session.messages[2].result.metadata["approval"]["by"] == "ann"
 
 
-def test_a_call_is_approved_in_another_process(tools, made, store):
+def test_a_call_is_approved_in_another_process(tools, executed, store):
     agent = Agent("chat", model=ScriptedProvider(call("1", "delete", name="a")), tools=tools, store=store)
     pending = agent.generate("Go").pending
     Session.open(store, "chat").approve(pending[0]["call_id"])
     again = Agent("chat", model=ScriptedProvider("Done"), tools=tools, store=store)
     assert again.generate().content == "Done"
-    assert made == [("delete", "a")]
-    assert [each.data["approved"] for each in again.session.history if each.kind == "approval_given"] == [True]
+    assert executed == [("delete", "a")]
+    assert [record.data["approved"] for record in again.session.history if record.kind == "approval_given"] == [True]
 
 
-def test_a_denied_call_is_not_made_and_the_model_is_told_why(tools, made):
+def test_the_model_reads_why_a_call_was_denied(tools, executed):
     provider = ScriptedProvider(call("1", "delete", name="a"), "I see")
     agent = Agent(model=provider, tools=tools)
     agent.generate("Go")
     agent.session.deny("1", "still needed")
     assert agent.generate().content == "I see"
-    assert made == []
-    told = provider.calls[1].messages[-1]
-    assert told.error_type == "denied"
-    assert "still needed" in told.content
+    assert executed == []
+    result = provider.calls[1].messages[-1]
+    assert result.error_type == "denied"
+    assert "still needed" in result.content
 
 
-def test_an_approval_is_for_exactly_the_call_that_was_shown(tools, made):
+def test_an_approval_does_not_cover_changed_arguments(tools, executed):
     agent = Agent(model=ScriptedProvider(call("1", "delete", name="a"), "Done"), tools=tools)
     agent.generate("Go")
     agent.session.approve("1")
     reply = agent.session.messages[1]
     agent.session.update(id=reply.id, tool_calls=[call("1", "delete", name="everything")])
     assert agent.generate().pending[0]["arguments"] == {"name": "everything"}
-    assert made == []
+    assert executed == []
 
 
 def test_only_calls_that_wait_can_be_approved(tools):
@@ -151,31 +153,31 @@ def test_only_calls_that_wait_can_be_approved(tools):
             answer("1")
 
 
-def test_the_agents_own_approve_answers_at_once(tools, made, generate):
+def test_approve_answers_immediately(tools, executed, generate):
     async def later(request):
         return request.arguments["name"] == "b"
 
     calls = [call("1", "delete", name="a"), call("2", "delete", name="b")]
     for approve, expected in ((lambda _: True, "ab"), (later, "b"), ("all", "ab")):
-        made.clear()
+        executed.clear()
         agent = Agent(model=ScriptedProvider(calls, "Done"), tools=tools, approve=approve)
         assert generate(agent, "Go").completed
-        assert made == [("delete", name) for name in expected]
+        assert executed == [("delete", name) for name in expected]
 
 
-def test_a_policy_denies_a_call_without_ending_the_run(tools, made):
+def test_a_policy_denies_a_call_without_ending_the_run(tools, executed):
     rules = [{"decision": "deny", "tool": "write", "reason": "read only"}]
     policy = Policy(rules, files=[], project=False)
     agent = Agent(model=ScriptedProvider(call("1", "write", text="a"), "Done"), tools=tools, policy=policy)
     assert agent.generate("Go").completed
     assert results(agent.session) == {"1": "denied"}
-    assert made == []
+    assert executed == []
 
 
 # ---------------------------------------------------------------------------------------------------------------- halt
 
 
-def test_a_halt_ends_the_run_after_all_results_and_the_model_is_not_asked_again(tools, made, generate):
+def test_a_halt_ends_the_run_after_all_results(tools, executed, generate):
     provider = ScriptedProvider([call("1", "finish", answer="42"), call("2", "look", at="b")])
     agent = Agent(model=provider, tools=tools)
     response = generate(agent, "Go")
@@ -195,7 +197,7 @@ class NoSecrets(Guardrail):
     def process_input(self, messages, context):
         if "bomb" in messages[-1].content:
             return Block("not here", {"word": "bomb"})
-        return [each.replace(content=each.content.replace("secret", "***")) for each in messages]
+        return [message.replace(content=message.content.replace("secret", "***")) for message in messages]
 
     async def process_output(self, reply, messages, context):
         if "password" in reply.content:
@@ -218,7 +220,7 @@ def test_a_guardrail_passes_and_changes_input_and_replies(generate):
     assert provider.calls[0].messages[0].content == "a ***"
 
 
-def test_a_guardrail_that_blocks_input_ends_the_run_before_the_model_is_asked():
+def test_blocked_input_ends_the_run_before_the_first_request():
     provider = ScriptedProvider()
     agent = Agent(model=provider, guardrails=[NoSecrets()])
     stream = agent.stream("a bomb")
@@ -230,7 +232,7 @@ def test_a_guardrail_that_blocks_input_ends_the_run_before_the_model_is_asked():
     assert [message.role for message in agent.session] == ["user"]
 
 
-def test_a_reply_that_a_guardrail_blocks_is_not_stored_but_counted(generate):
+def test_a_blocked_reply_is_counted_but_not_stored(generate):
     agent = Agent(model=ScriptedProvider("the password is x"), guardrails=[NoSecrets])
     response = generate(agent, "Hi")
     assert response.blocked
@@ -247,10 +249,10 @@ def test_a_guardrail_may_add_and_remove_messages():
     provider = ScriptedProvider("ok")
     session = Session(messages=[User(content="old"), Assistant(content="kept")])
     Agent(session, model=provider, guardrails=[Reorder]).generate("new")
-    assert [each.content for each in provider.calls[0].messages] == ["first", "kept", "new", "last"]
+    assert [message.content for message in provider.calls[0].messages] == ["first", "kept", "new", "last"]
 
 
-def test_what_is_not_a_guardrail_is_refused():
+def test_a_guardrail_of_another_type_is_rejected():
     with pytest.raises(TypeError, match="guardrail"):
         Agent(model=ScriptedProvider(), guardrails=[print])
 
@@ -268,16 +270,16 @@ class Waiting:
         def wait(context: Context) -> str:
             """Wait."""
             self.started.set()
-            ended = threading.Event()
-            context.on_cancel(ended.set)
-            ended.wait(20)
+            is_cancelled = threading.Event()
+            context.on_cancel(is_cancelled.set)
+            is_cancelled.wait(20)
             return "woken"
 
         self.tool = wait
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread"])
-def test_interrupt_from_another_thread_cancels_what_runs_and_leaves_the_rest_pending(runtime, tools, made, generate):
+def test_an_interrupt_cancels_running_calls_and_keeps_others_pending(runtime, tools, executed, generate):
     waiting = Waiting()
     calls = [call("1", "wait"), call("2", "write", text="a")]
     if runtime == "thread":
@@ -287,9 +289,9 @@ def test_interrupt_from_another_thread_cancels_what_runs_and_leaves_the_rest_pen
     response = generate(agent, "Go")
     assert response.interrupt_reason == "barge-in"
     assert list(results(agent.session)) == ["1"]
-    assert made == []
+    assert executed == []
     assert generate(agent).content == "Done"
-    assert made == ([("write", "a")] if runtime == "inline" else [])
+    assert executed == ([("write", "a")] if runtime == "inline" else [])
 
 
 def test_interrupt_stops_the_models_reply_at_the_next_delta():
@@ -303,13 +305,13 @@ def test_interrupt_stops_the_models_reply_at_the_next_delta():
     assert agent.generate().content == "all of it"
 
 
-def test_interrupt_without_a_run_does_nothing():
+def test_an_interrupt_before_a_run_has_no_effect():
     agent = Agent(model=ScriptedProvider("ok"))
     agent.interrupt()
     assert agent.generate("Go").completed
 
 
-def test_a_stream_that_is_closed_leaves_a_session_that_goes_on(tools, made, arun):
+def test_a_session_continues_after_its_stream_was_closed(tools, executed, arun):
     async def begin(agent):
         stream = agent.astream("Again")
         await anext(stream)
@@ -321,15 +323,15 @@ def test_a_stream_that_is_closed_leaves_a_session_that_goes_on(tools, made, arun
     agent = Agent(model=provider, tools=tools)
     with agent.stream("Go") as stream:
         next(event for event in stream if isinstance(event, ToolFinished))
-    assert made == [("write", "a")]
+    assert executed == [("write", "a")]
     assert agent.session.history[-1].data["outcome"] == "interrupted"
     assert agent.generate().content == "Done"
-    assert made == [("write", "a"), ("write", "b")]
+    assert executed == [("write", "a"), ("write", "b")]
     arun(begin(agent))
     assert agent.generate().content == "ok"
 
 
-def test_ctrl_c_keeps_the_partial_output_of_a_tool(tools, made):
+def test_ctrl_c_keeps_the_partial_output_of_a_tool(tools, executed):
     @tool
     def stuck(context: Context) -> str:
         """Wait until the call is cancelled."""
@@ -348,7 +350,7 @@ def test_ctrl_c_keeps_the_partial_output_of_a_tool(tools, made):
     assert results(agent.session) == {"1": "partial output True", "2": "wrote a"}
 
 
-def test_cancelling_the_task_cancels_its_tools_and_leaves_the_session_resumable(tools, arun):
+def test_a_cancelled_task_cancels_its_tools(tools, arun):
     started = asyncio.Event()
 
     @tool
@@ -375,7 +377,7 @@ def test_cancelling_the_task_cancels_its_tools_and_leaves_the_session_resumable(
 # --------------------------------------------------------------------------------------------------------- concurrency
 
 
-def test_concurrent_calls_are_recorded_as_they_end_and_kept_in_order(generate):
+def test_concurrent_calls_are_recorded_when_they_end(generate):
     first_may_end = threading.Event()
 
     @tool
@@ -400,7 +402,7 @@ def test_concurrent_calls_are_recorded_as_they_end_and_kept_in_order(generate):
     assert [message.content for message in agent.session] == ["Go", "", "slow", "fast", "Done"]
 
 
-def test_an_interrupt_keeps_the_results_of_concurrent_calls_that_had_started(generate):
+def test_an_interrupt_keeps_the_results_of_started_calls(generate):
     running = threading.Barrier(2, timeout=20)
 
     @tool
@@ -423,13 +425,13 @@ def test_an_interrupt_keeps_the_results_of_concurrent_calls_that_had_started(gen
 
 
 def test_progress_of_a_coroutine_arrives_while_its_tool_runs(arun):
-    seen = asyncio.Event()
+    received = asyncio.Event()
 
     @tool
     async def count(context: Context) -> str:
         """Count."""
         context.progress(1, 2, "half")
-        await asyncio.wait_for(seen.wait(), 10)
+        await asyncio.wait_for(received.wait(), 10)
         return "counted"
 
     async def main():
@@ -439,7 +441,7 @@ def test_progress_of_a_coroutine_arrives_while_its_tool_runs(arun):
             kinds.append(type(event))
             if isinstance(event, ToolProgress):
                 assert (event.done, event.total, event.message) == (1, 2, "half")
-                seen.set()
+                received.set()
         return kinds
 
     kinds = arun(main())
@@ -460,7 +462,7 @@ def test_a_second_run_of_an_agent_or_a_session_is_a_conflict(store):
 # ---------------------------------------------------------------------------------------------------- errors, steering
 
 
-def test_errors_of_the_provider_and_of_callbacks_propagate_and_the_run_can_go_on(tools, made, generate):
+def test_a_run_continues_after_errors_of_provider_and_callbacks(tools, executed, generate):
     provider = ScriptedProvider(call("1", "write", text="a"), OSError("no network"), "Done", "More")
     agent = Agent(model=provider, tools=tools)
     with pytest.raises(OSError, match="no network"):
@@ -475,7 +477,7 @@ def test_errors_of_the_provider_and_of_callbacks_propagate_and_the_run_can_go_on
     with pytest.raises(LookupError, match="callback"):
         generate(agent, "More?")
     assert agent.session.messages[-1].content == "More"
-    assert made == [("write", "a")]
+    assert executed == [("write", "a")]
 
 
 def test_failing_tools_are_results_that_the_model_reads(tools):
@@ -493,7 +495,7 @@ def test_failing_tools_are_results_that_the_model_reads(tools):
     }  # fmt: skip
 
 
-def test_steering_reaches_the_model_at_the_next_step_and_keeps_the_run_going(tools):
+def test_steering_reaches_the_model_at_the_next_step(tools):
     provider = ScriptedProvider(call("1", "look", at="a"), "Done", "Really done")
     agent = Agent(model=provider, tools=tools)
     steps = []
@@ -507,18 +509,20 @@ def test_steering_reaches_the_model_at_the_next_step_and_keeps_the_run_going(too
 
     agent.session.on_message(steer)
     assert agent.generate("Go").content == "Really done"
-    contents = [[each.content for each in request.messages if each.role == "user"] for request in provider.calls]
+    contents = [
+        [message.content for message in request.messages if message.role == "user"] for request in provider.calls
+    ]
     assert contents == [["Go"], ["Go", "Look at b as well"], ["Go", "Look at b as well", "Are you sure?"]]
 
 
-def test_call_ids_that_a_server_repeats_are_made_unique(tools, made):
+def test_repeated_call_ids_of_a_server_become_unique(tools, executed):
     replies = [Assistant(tool_calls=(call("call_0", "write", text=text),), items=({"raw": 1},)) for text in "ab"]
     agent = Agent(model=ScriptedProvider(*replies, "Done"), tools=tools)
     agent.generate("Go")
-    assert made == [("write", "a"), ("write", "b")]
-    ids = [each.tool_call_id for each in agent.session if each.role == "tool"]
+    assert executed == [("write", "a"), ("write", "b")]
+    ids = [message.tool_call_id for message in agent.session if message.role == "tool"]
     assert len(set(ids)) == 2
-    assert [bool(each.items) for each in agent.session if each.role == "assistant"] == [True, False, False]
+    assert [bool(message.items) for message in agent.session if message.role == "assistant"] == [True, False, False]
 
 
 # -------------------------------------------------------------------------------------------------------------- resume
@@ -533,31 +537,31 @@ def crashed(store, *calls, started=()):
 
 
 @pytest.mark.parametrize("ask", [False, True])
-def test_after_a_crash_only_harmless_calls_are_made_again(ask, store, tools, made, generate):
+def test_only_harmless_calls_are_repeated_after_a_crash(ask, store, tools, executed, generate):
     crashed(store, call("1", "look", at="a"), call("2", "write", text="b"), call("3", "write", text="c"), started="12")
     options = {"on_unknown": "ask"} if ask else {}
     agent = Agent("chat", model=ScriptedProvider("Done"), tools=tools, store=store, **options)
     response = generate(agent)
-    assert made == [("look", "a"), ("write", "c")]
+    assert executed == [("look", "a"), ("write", "c")]
     if not ask:
         assert response.content == "Done"
         assert results(agent.session) == {"1": "saw a", "2": "outcome_unknown", "3": "wrote c"}
         return
-    assert [each["call_id"] for each in response.pending] == ["2"]
+    assert [request["call_id"] for request in response.pending] == ["2"]
     assert generate(agent).pending == response.pending
     agent.session.approve("2")
     assert generate(agent).content == "Done"
-    assert made[-1] == ("write", "b")
+    assert executed[-1] == ("write", "b")
 
 
-def test_a_call_whose_tool_is_gone_or_cannot_tell_its_effects_is_not_repeated(store):
+def test_a_call_with_unknown_effects_is_not_repeated(store):
     class Vague(Tool):
         """Look at something."""
 
         read_only = True
 
         def execute(self, at: str) -> str:
-            raise AssertionError("made again")
+            raise AssertionError("executed again")
 
         def effects(self, arguments, context=None):
             raise OSError("no network")
@@ -568,7 +572,7 @@ def test_a_call_whose_tool_is_gone_or_cannot_tell_its_effects_is_not_repeated(st
     assert results(agent.session) == {"1": "outcome_unknown", "2": "outcome_unknown"}
 
 
-def test_an_approved_call_that_was_started_is_not_repeated(store, tools, made):
+def test_an_approved_call_that_was_started_is_not_repeated(store, tools, executed):
     agent = Agent("chat", model=ScriptedProvider(call("1", "delete", name="a")), tools=tools, store=store)
     agent.generate("Go")
     agent.session.approve("1")
@@ -580,10 +584,10 @@ def test_an_approved_call_that_was_started_is_not_repeated(store, tools, made):
     again = Agent("chat", model=ScriptedProvider("Done"), tools=tools, store=store)
     assert again.generate().completed
     assert results(again.session) == {"1": "outcome_unknown"}
-    assert made == []
+    assert executed == []
 
 
-def test_calls_of_older_replies_are_closed_before_the_model_sees_them(tools, made):
+def test_calls_of_older_replies_are_closed_before_the_request(tools, executed):
     messages = [
         User(content="a"),
         Assistant(tool_calls=(call("1", "write", text="x"),)),
@@ -594,10 +598,10 @@ def test_calls_of_older_replies_are_closed_before_the_model_sees_them(tools, mad
     response = Agent(Session(messages=messages), model=provider, tools=tools).generate("d")
     assert response.healed_tool_call_ids == ("1",)
     assert provider.calls[0].messages[2].error_type == "interrupted"
-    assert made == []
+    assert executed == []
 
 
-def test_the_reply_and_each_step_of_a_call_are_written_before_what_follows(store, tools):
+def test_each_step_is_recorded_before_the_next_one(store, tools):
     kinds = []
     agent = Agent("chat", model=ScriptedProvider(call("1", "peek"), "Done"), store=store, tools=[])
 
@@ -624,7 +628,7 @@ class FailingStore(SQLiteStore):
 
 
 @pytest.mark.parametrize("kind", ["message", "tool_started", "tool_finished", "run_finished"])
-def test_a_store_that_fails_stops_the_run_and_memory_holds_no_more_than_it(kind, tmp_path, tools, made, generate):
+def test_a_failed_write_leaves_memory_equal_to_the_store(kind, tmp_path, tools, executed, generate):
     with FailingStore(tmp_path / "agent.db") as store:
         agent = Agent(
             "chat", model=ScriptedProvider(call("1", "write", text="a"), "Done", "More"), tools=tools, store=store
@@ -632,7 +636,7 @@ def test_a_store_that_fails_stops_the_run_and_memory_holds_no_more_than_it(kind,
         store.fails_at = kind
         with pytest.raises(StoreError, match="disk full"):
             generate(agent, "Go")
-        assert made == ([] if kind in ("message", "tool_started") else [("write", "a")])
+        assert executed == ([] if kind in ("message", "tool_started") else [("write", "a")])
         assert Session.open(store, "chat").messages == agent.session.messages
         store.fails_at = ""
         assert generate(agent, "Go" if kind == "message" else None).completed
@@ -641,7 +645,7 @@ def test_a_store_that_fails_stops_the_run_and_memory_holds_no_more_than_it(kind,
 # --------------------------------------------------------------------------------------------------------------- store
 
 
-def test_a_session_in_a_store_is_made_once_then_opened(store):
+def test_a_stored_session_is_created_once(store):
     Agent("chat", model=ScriptedProvider("One"), store=store, instructions="Be brief.").generate("Hi")
     agent = Agent("chat", model=ScriptedProvider("Two"), store=store, instructions="Be brief.")
     agent.generate("Again")
@@ -653,7 +657,7 @@ def test_a_session_in_a_store_is_made_once_then_opened(store):
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
-def test_fork_rollback_and_history(is_stored, store, tools, made):
+def test_fork_rollback_and_history(is_stored, store, tools, executed):
     agent = Agent(
         "chat" if is_stored else None,
         model=ScriptedProvider(call("1", "write", text="a"), "Done", "Else"),
@@ -684,7 +688,7 @@ def test_fork_rollback_and_history(is_stored, store, tools, made):
         session.rollback(1000)
 
 
-def test_a_run_begins_with_what_other_processes_have_done(store):
+def test_a_run_reads_the_records_of_other_processes_first(store):
     agent = Agent("chat", model=ScriptedProvider("One", "Two", "Three"), store=store)
     agent.generate("a")
     Agent("chat", model=ScriptedProvider("Else"), store=store).generate("b")

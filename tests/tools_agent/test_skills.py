@@ -15,20 +15,20 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_model_is_told_of_skills_and_loads_one_with_its_files(folder):
+def test_the_model_loads_a_skill_with_its_files(folder):
     loads = [{"name": "tidy"}, {"name": "tidy", "file": "dates.md"}, {"name": "tidy", "file": "../secret.txt"}]
     loads.append({"name": "cook"})
-    provider = ScriptedProvider([ToolCall(None, "load_skill", each) for each in loads], "Done")
+    provider = ScriptedProvider([ToolCall(None, "load_skill", arguments) for arguments in loads], "Done")
     agent = Agent(model=provider, skills=folder)
     agent.generate("Tidy up")
     assert "- tidy: Tidies folders, by date." in provider.calls[0].messages[0].content
-    results = [(each.error_type, each.content) for each in agent.session if each.role == "tool"]
+    results = [(message.error_type, message.content) for message in agent.session if message.role == "tool"]
     assert results[:2] == [(None, "Sort by date."), (None, "ISO 8601")]
     assert [kind for kind, _ in results[2:]] == ["not_found", "not_found"]
     assert agent.context["skills"]["tidy"].description == "Tidies folders, by date."
 
 
-def test_a_folder_without_a_complete_skill_is_refused(folder):
+def test_a_folder_without_a_complete_skill_is_rejected(folder):
     (folder / "tidy" / "SKILL.md").write_text("Sort by date.")
     with pytest.raises(ValueError, match="no name"):
         Skills([folder])

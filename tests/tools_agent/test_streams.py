@@ -1,4 +1,4 @@
-"""Streams can be left at any time, and an interrupt does not wait for a silent model."""
+"""Streams end when their consumer stops, and an interrupt does not wait for a silent model."""
 
 import asyncio
 import threading

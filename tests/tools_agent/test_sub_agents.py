@@ -44,7 +44,7 @@ def delete(removed):
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_an_agent_is_a_tool_whose_tokens_and_tool_events_roll_up(is_async, arun):
+def test_a_sub_agent_reports_its_tokens_and_events_to_the_caller(is_async, arun):
     class Scout(Agent):
         """Looks at places."""
 
@@ -65,10 +65,10 @@ def test_an_agent_is_a_tool_whose_tokens_and_tool_events_roll_up(is_async, arun)
     stream = agent.astream("Go") if is_async else agent.stream("Go")
     events = arun(collect(stream)) if is_async else list(stream)
     assert provider.calls[0].tools[0]["description"] == "Looks at places."
-    assert next(each for each in agent.session if each.role == "tool").content == "It is a."
+    assert next(message for message in agent.session if message.role == "tool").content == "It is a."
     assert stream.response.usage.input_tokens == agent.context["token_usage"].input_tokens == 6
     steps = [
-        (type(each), each.call.name, each.agent) for each in events if isinstance(each, ToolStarted | ToolFinished)
+        (type(event), event.call.name, event.agent) for event in events if isinstance(event, ToolStarted | ToolFinished)
     ]
     assert steps == [
         (ToolStarted, "scout", None), (ToolStarted, "look", "scout"), (ToolFinished, "look", "scout"),
@@ -83,9 +83,9 @@ def test_a_sub_agent_shares_the_context_and_is_stopped_with_its_caller():
     def wait(context: Context) -> str:
         """Wait until the call is cancelled."""
         started.set()
-        ended = threading.Event()
-        context.on_cancel(ended.set)
-        return f"{context.state['user']} {ended.wait(20)}"
+        is_cancelled = threading.Event()
+        context.on_cancel(is_cancelled.set)
+        return f"{context.state['user']} {is_cancelled.wait(20)}"
 
     child = Agent(model=ScriptedProvider(call("1", "wait"), "never"), tools=[wait], name="child")
     provider = ScriptedProvider(call("7", "child", prompt="x"), "Done")
@@ -94,9 +94,9 @@ def test_a_sub_agent_shares_the_context_and_is_stopped_with_its_caller():
     with agent.stream("Go") as stream:
         events = list(stream)
     assert stream.response.interrupt_reason == "stop"
-    waited = next(each for each in events if isinstance(each, ToolFinished) and each.agent == "child")
+    waited = next(event for event in events if isinstance(event, ToolFinished) and event.agent == "child")
     assert waited.result.content == "Ann True" or waited.result.error_type == "cancelled"
-    assert next(each for each in agent.session if each.role == "tool").error_type == "cancelled"
+    assert next(message for message in agent.session if message.role == "tool").error_type == "cancelled"
     assert agent.generate().content == "Done"
 
 
@@ -129,13 +129,13 @@ def test_a_sub_agent_that_waits_for_approval_makes_its_caller_wait(is_stored, tm
         agent.session.approve(pending[0]["call_id"])
         assert agent.generate().content == "Done"
         assert removed == ["a"]
-        assert next(each for each in agent.session if each.role == "tool").content == "Deleted it."
+        assert next(message for message in agent.session if message.role == "tool").content == "Deleted it."
         if is_stored:
             assert len(Session.open(store, f"chat/{agent.session.key[:12]}/7")) == 4
 
 
 @pytest.mark.parametrize("had_ended", [False, True])
-def test_a_sub_agent_that_was_killed_goes_on_where_it_was(had_ended, tmp_path):
+def test_a_killed_sub_agent_continues(had_ended, tmp_path):
     with SQLiteStore(tmp_path / "agent.db") as store:
         session = Session(
             id="chat",
@@ -157,7 +157,7 @@ def test_a_sub_agent_that_stops_early_is_an_error_with_the_reason():
     worker = Agent(model=ScriptedProvider(call("1", "look", at="a")), tools=[look], name="worker", max_steps=1)
     agent = Agent(model=ScriptedProvider(call("7", "worker", prompt="x"), "Done"), tools=[worker.as_tool()])
     agent.generate("Go")
-    result = next(each for each in agent.session if each.role == "tool")
+    result = next(message for message in agent.session if message.role == "tool")
     assert result.error_type == "limit_exceeded"
     assert "max_steps" in result.content
 

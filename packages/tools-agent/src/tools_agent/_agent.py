@@ -291,7 +291,7 @@ class Agent(Generic[OutputT]):
     def all(cls) -> list[type[Agent[Any]]]:
         """Return all subclasses, direct and indirect."""
         direct = cls.__subclasses__()
-        return [each for kind in direct for each in (kind, *kind.all())]
+        return [subclass for kind in direct for subclass in (kind, *kind.all())]
 
     @classmethod
     def find(cls, identifier: str) -> type[Agent[Any]] | None:

@@ -1,4 +1,4 @@
-"""Guardrails: what may change or block the input of a run, and the replies of the model."""
+"""Guardrails: checks that change or block the input of a run, and the replies of the model."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ class Guardrail:
 
 
 def check_guardrails(guardrails: Sequence[Any]) -> tuple[Guardrail, ...]:
-    """Return guardrails, those given as classes instantiated. Raises TypeError for what is not a guardrail."""
-    made = tuple(each() if isinstance(each, type) else each for each in guardrails)
-    for each in made:
-        if not isinstance(each, Guardrail):
-            raise TypeError(f"a guardrail is a Guardrail or a subclass of it, got {type(each).__name__}")
-    return made
+    """Return guardrails as instances. Raises TypeError for another object."""
+    instances = tuple(item() if isinstance(item, type) else item for item in guardrails)
+    for item in instances:
+        if not isinstance(item, Guardrail):
+            raise TypeError(f"a guardrail is a Guardrail or a subclass of it, got {type(item).__name__}")
+    return instances
 
 
 def changes_between(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
@@ -89,11 +89,11 @@ def changes_between(old: Sequence[Any], new: Sequence[Any]) -> tuple[list[tuple[
 
     Results follow the messages that ask for them: they are changed or left, and removed with their request.
     """
-    if isinstance(new, str) or not all(isinstance(each, Message) for each in new):
+    if isinstance(new, str) or not all(isinstance(message, Message) for message in new):
         raise TypeError("process_input returns None, a sequence of messages or a Block")
     before = {message.id: message for message in old}
-    kept = {message.id for message in new}
-    removed = [message.id for message in old if message.id not in kept and message.role != "tool"]
+    remaining = {message.id for message in new}
+    removed = [message.id for message in old if message.id not in remaining and message.role != "tool"]
     changes: list[tuple[str, dict[str, Any]]] = [("remove", {"ids": removed})] if removed else []
     changed = list(removed)
     last = ""

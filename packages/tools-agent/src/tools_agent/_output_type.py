@@ -26,7 +26,7 @@ class Output:
         try:
             return self._adapter.validate_json(fenced[1] if fenced else text), None
         except ValidationError as error:
-            problems = [f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors()]
+            problems = [f"{'.'.join(map(str, detail['loc'])) or 'reply'}: {detail['msg']}" for detail in error.errors()]
             return None, "; ".join(problems)
 
     def dump(self, value: Any) -> Any:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _RECORDER = Recorder()
 _EXECUTOR = ("executor",)
-_DEPENDENT = {  # what an option changes
+_DEPENDENT = {  # the parts that an option changes
     "model": ("provider",), "output": ("output",), "guardrails": ("guardrails",), "tools": ("tools", "executor"),
     "skills": ("tools", "executor"), "output_budget": ("budget", "tools", "executor"), "runtime": _EXECUTOR,
     "hooks": ("tools", "executor"), "policy": _EXECUTOR, "loop_detection": _EXECUTOR, "tool_timeout": _EXECUTOR,

@@ -53,7 +53,7 @@ class Response(Generic[OutputT]):
     pending: Sequence[Mapping[str, Any]] = ()
     """The requests for approval that have to be answered first: `session.approve(pending["call_id"])`, or `deny`."""
     usage: Usage = field(default_factory=Usage)
-    """The tokens of this run, those of its sub-agents included."""
+    """The tokens of this run and of its sub-agents."""
     steps: int = 0
     """The number of replies that this run has received from the model."""
 

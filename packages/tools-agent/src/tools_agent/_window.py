@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _SUMMARIZE = (
     "Summarize the following part of a conversation between a user, an assistant and its tools, so that the assistant "
-    "can go on without it: what the user wants, decisions, facts, names and paths, what was done, and what is left."
+    "can continue without it: the user's goal, decisions, facts, names and paths, finished work, and open tasks."
 )
 _HEADING = "Summary of the conversation so far:\n\n"
 
@@ -85,23 +85,23 @@ class Window:
 
 def visible(messages: Sequence[Any], summary: Any) -> list[Any]:
     """Return the messages that the model sees: system messages, the summary, the latest prompt and what follows."""
-    shown = _after(messages, summary)
-    hidden = len(messages) - len(shown)
+    recent = _after(messages, summary)
+    hidden = len(messages) - len(recent)
     if not hidden or summary is None:
         return list(messages)
-    head: list[Any] = [each for each in messages[:hidden] if isinstance(each, System)]
+    head: list[Any] = [message for message in messages[:hidden] if isinstance(message, System)]
     if summary["text"]:
         head.append(User(id="summary", content=_HEADING + summary["text"]))
-    if not any(isinstance(each, User) for each in shown):
-        head += [each for each in messages[:hidden] if isinstance(each, User)][-1:]
-    return [*head, *shown]
+    if not any(isinstance(message, User) for message in recent):
+        head += [message for message in messages[:hidden] if isinstance(message, User)][-1:]
+    return [*head, *recent]
 
 
 def _after(messages: Sequence[Any], summary: Any) -> Sequence[Any]:
     """The messages that a summary does not cover, without system messages before them."""
     if summary is None:
         return messages
-    place = next((place for place, each in enumerate(messages) if each.id == summary["until"]), -1)
+    place = next((place for place, message in enumerate(messages) if message.id == summary["until"]), -1)
     while place + 1 < len(messages) and place >= 0 and isinstance(messages[place + 1], ToolResult):
         place += 1
     return messages[place + 1 :]
@@ -122,9 +122,9 @@ def _rendered(messages: Sequence[Any], session: Session) -> str:
     summary = session.log.summary
     earlier = [_HEADING + summary["text"]] if summary and summary["text"] else []
     lines = [
-        f"{each.role}: {each.content}"
-        + "".join(f"\n  calls {call.name}({call.raw_arguments})" for call in _calls(each))
-        for each in messages
+        f"{message.role}: {message.content}"
+        + "".join(f"\n  calls {call.name}({call.raw_arguments})" for call in _calls(message))
+        for message in messages
     ]
     return "\n\n".join([*earlier, *lines])
 

@@ -22,7 +22,7 @@ def resumed(run: Run, calls: Sequence[ToolCall], context: Context) -> Steps:
     """Return each call that may run with None, and each call that must not run again with its result.
 
     A call that an earlier run started may have had its effect. It runs again if that is harmless, or if the tool named
-    by `verify` finds no effect. Calls that wait for an answer of the user are left out.
+    by `verify` finds no effect. Calls that wait for an answer of the user do not run.
     """
     log = run.session.log
     pairs: list[tuple[ToolCall, Result | None]] = []
@@ -56,7 +56,7 @@ def _is_repeatable(run: Run, call: ToolCall, context: Context) -> bool:
 
 
 def _verify(run: Run, call: ToolCall, context: Context) -> Steps:
-    """Return what the tool named by `verify` finds out about a call; None if there is none, or if it fails."""
+    """Return the result of the tool named by `verify`, or None without one, and if it fails."""
     tool = run.tools.get(call.name)
     verifier = None if tool is None or tool.verify is None else run.tools.get(tool.verify)
     if verifier is None or not verifier.annotations.get("read_only"):

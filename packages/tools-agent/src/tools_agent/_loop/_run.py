@@ -234,17 +234,17 @@ class Run:
         self._ended = {"outcome": outcome, **attributes}
 
     def _finish(self) -> Steps:
-        session, ended = self.session, self._ended
-        if ended["outcome"] == "interrupted" and self.agent.heal:
+        session, attributes = self.session, self._ended
+        if attributes["outcome"] == "interrupted" and self.agent.heal:
             waiting = {request["call_id"].partition("/")[0] for request in _requests(session)}
             orphans = [id for id in session.orphaned_tool_call_ids if id not in waiting]
             self._healed += yield self.write(session.log.close_calls, orphans)
-        yield self._finish_run(ended["outcome"], ended.get("interrupt_reason"))
-        if "content" not in ended:
+        yield self._finish_run(attributes["outcome"], attributes.get("interrupt_reason"))
+        if "content" not in attributes:
             last = session.log.last_reply
-            ended["content"] = self.replies.partial or (last.content if last is not None else "")
+            attributes["content"] = self.replies.partial or (last.content if last is not None else "")
         self.response = Response(
-            **ended, messages=tuple(session.messages), modifications=tuple(self.checks.modifications),
+            **attributes, messages=tuple(session.messages), modifications=tuple(self.checks.modifications),
             healed_tool_call_ids=tuple(self._healed), pending=tuple(_requests(session)), usage=self.usage,
             steps=self.replies.count,
         )  # fmt: skip

@@ -28,7 +28,7 @@ class _Item:
 
 
 class _Base:
-    """What both kinds of sources share. An item stays in `_arrived` until `next` returns it, also after Ctrl-C."""
+    """The queue of both kinds of sources. An item stays in `_arrived` until `next` returns it, also after Ctrl-C."""
 
     def __init__(self) -> None:
         self._arrived: deque[Any] = deque()

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from tools_agent._session._session import Session
 
 _log = logging.getLogger("tools_agent")
-_closing: WeakKeyDictionary[Session, asyncio.Task[None]] = WeakKeyDictionary()  # runs whose loop was left
+_closing: WeakKeyDictionary[Session, asyncio.Task[None]] = (
+    WeakKeyDictionary()
+)  # runs that end since their consumer has stopped
 
 
 class _Base(Generic[OutputT]):
@@ -118,7 +120,7 @@ class AsyncStream(_Base[OutputT], AsyncIterator[Any]):
 
 
 class _Loop(Iterator[Any]):
-    """The iterator of one `for` loop: it is deleted when the loop is left, and ends the run."""
+    """The iterator of one `for` loop: deleted when the loop ends, it ends the run."""
 
     def __init__(self, stream: Stream[Any]) -> None:
         self._stream = stream
@@ -130,7 +132,7 @@ class _Loop(Iterator[Any]):
         try:
             self._stream.close()
         except Exception as error:  # noqa: BLE001  (no caller would receive it)
-            _log.warning("a run that was left could not be ended: %s", error)
+            _log.warning("a run without a consumer could not be ended: %s", error)
 
 
 class _AsyncLoop(AsyncIterator[Any]):
@@ -147,7 +149,7 @@ class _AsyncLoop(AsyncIterator[Any]):
 
 
 async def _closed(session: Session) -> None:
-    """Wait until a run of the session has ended whose loop was left."""
+    """Wait until a run of the session whose consumer has stopped has ended."""
     task = _closing.pop(session, None)
     if task is not None and not task.done():
         await asyncio.wait({task})
