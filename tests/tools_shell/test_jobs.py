@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -631,3 +632,25 @@ def test_of_a_job_that_is_not_there_the_error_says_which_are_or_why_there_is_non
     assert "jobs end with the process" in here.try_output("job-9").error
     id = here.start("sleep 900")
     assert here.try_output("job-9").error == f"no job 'job-9'; there is {id}"
+
+
+def test_a_slow_start_of_a_job_does_not_block_other_runs(root, tmp_path, monkeypatch):
+    if not shutil.which("bwrap"):
+        pytest.skip("bubblewrap is not installed")
+    fifo, program = tmp_path / "fifo", tmp_path / "bin" / "bwrap"
+    os.mkfifo(fifo)
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\n[ "$1" = --help ] || read -r line < {fifo}\nexec {shutil.which("bwrap")} "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    slow, other = Context(workspace=root, run_id="slow"), Context(workspace=root, run_id="other")
+    with ThreadPoolExecutor() as pool:
+        start = pool.submit(JobStart(sandbox="sandboxed").call, {"command": "true"}, slow)
+        with open(fifo, "w"):  # once the start has begun, and it waits as long as no line is written
+            listed = pool.submit(JobOutput().call, {}, other).result(timeout=60)
+            assert (listed.output, start.done()) == ([], False)
+        feeder = os.open(fifo, os.O_RDWR)
+        os.write(feeder, b"\n" * 100)
+        start.result()
+        os.close(feeder)
+    end_run("slow")

@@ -19,6 +19,7 @@ from typing import Self
 
 _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
 
@@ -54,6 +55,16 @@ def renameat2(source: str, destination: str, flags: int, *, src_dir_fd: int, dst
 def sync_file_system(descriptor: int) -> None:
     """Write all changes of the file system that contains an open file to the disk."""
     _call("syncfs", descriptor)
+
+
+def unshare(flags: int) -> None:
+    """Move this process into new namespaces, such as `CLONE_NEWUSER | CLONE_NEWNET`; it must have one thread."""
+    _call("unshare", flags)
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Move this process into the namespace of an open file, such as `/proc/PID/ns/net` with `CLONE_NEWNET`."""
+    _call("setns", descriptor, kind)
 
 
 def inotify_init() -> int:

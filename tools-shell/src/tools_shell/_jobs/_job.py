@@ -36,6 +36,7 @@ class Job:
         self.script = script
         self._limit = limit
         self.isolation = command.isolation
+        self.is_reachable = command.isolation.network or command.network is not None  # by other calls of the run
         self.has_stdin = command.has_stdin
         self.terminal = command.terminal
         self.changed = threading.Condition()

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
     from tools_shell._owner import Owner
 
-_MOST_OF_OWNER, _MOST = 32, 1000  # of one owner, and of all together
-_PATIENCE = 5.0  # seconds to wait for what was killed
+_MAX_OF_OWNER, _MAX = 32, 1000  # of one owner, and of all together
+_TIMEOUT = 5.0  # seconds to wait for what was killed
 
 
 class Jobs:
@@ -27,36 +27,49 @@ class Jobs:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: dict[tuple[Owner, str], Job] = {}
+        self._jobs: dict[tuple[Owner, str], Job | None] = {}  # None while a job starts
 
     def start(self, owner: Owner, make: Callable[[str], Job]) -> Job:
-        """Start a job under a new id; ToolError if the owner has too many running jobs."""
+        """Start a job under a new id; ToolError if the owner has too many running jobs, or the run ends meanwhile."""
         id = f"job-{secrets.token_hex(4)}"
         with self._lock:
-            self._make_room(_MOST_OF_OWNER, owner)
-            self._make_room(_MOST)
-            job = self._jobs[owner, id] = make(id)
+            self._make_room(_MAX_OF_OWNER, owner)
+            self._make_room(_MAX)
+            self._jobs[owner, id] = None
+        try:
+            job = make(id)  # without the lock: it may be slow
+        except BaseException:
+            with self._lock:
+                self._jobs.pop((owner, id), None)
+            raise
+        with self._lock:
+            has_ended = (owner, id) not in self._jobs
+            if not has_ended:
+                self._jobs[owner, id] = job
+        if has_ended:
+            end([job])
+            raise ToolError("the run has ended", "cancelled")
         return job
 
     def find(self, owner: Owner, id: str) -> Job:
         """Return the owner's job with an id; ToolError if there is none."""
-        found = {job.id: job for job in self.all(owner)}
-        if id not in found:
-            known = ", ".join(found) or "none: jobs end with the process or run that started them"
-            raise ToolError(f"no job {id!r}; there is {known}", "not_found")
-        return found[id]
+        jobs_by_id = {job.id: job for job in self.all(owner)}
+        if id not in jobs_by_id:
+            others = ", ".join(jobs_by_id) or "none: jobs end with the process or run that started them"
+            raise ToolError(f"no job {id!r}; there is {others}", "not_found")
+        return jobs_by_id[id]
 
     def all(self, owner: Owner) -> list[Job]:
         """Return the owner's jobs, oldest first."""
         with self._lock:
-            return [job for (whose, _), job in self._jobs.items() if whose == owner]
+            return [job for (whose, _), job in self._jobs.items() if job is not None and whose == owner]
 
     def end_run(self, run_id: str | None = None) -> None:
         """Kill and remove the jobs of a run, or all jobs, and wait for their end."""
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
             ended = [self._jobs.pop(key) for key in keys]
-        end(ended)
+        end(job for job in ended if job is not None)
 
     def reset_after_fork(self) -> None:
         """Drop the jobs in a fork of this process, which does not own them."""
@@ -66,7 +79,7 @@ class Jobs:
     def _make_room(self, most: int, owner: Owner | None = None) -> None:
         """Remove the jobs that ended first until there is room for one more."""
         mine = {key: job for key, job in self._jobs.items() if owner in (None, key[0])}
-        ended = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job.ended is not None)
+        ended = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job and job.ended)
         surplus = len(mine) + 1 - most
         if surplus > len(ended):
             raise ToolError(f"{most} jobs are running, the maximum; stop one with job_stop first", "limit_exceeded")
@@ -74,9 +87,10 @@ class Jobs:
             del self._jobs[key]
 
 
-def end(jobs: Iterable[Job]) -> None:
+def end(ended: Iterable[Job]) -> None:
     """Kill jobs, and wait for their end."""
-    for seconds in (GRACE, _PATIENCE):  # a second kill takes another path
+    jobs = list(ended)
+    for seconds in (GRACE, _TIMEOUT):  # a second kill takes another path
         for job in jobs:
             job.kill()
         until = time.monotonic() + seconds

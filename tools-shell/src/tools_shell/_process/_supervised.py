@@ -27,6 +27,7 @@ class Supervised(Process):
 
     def __init__(self, request: Request, descriptors: Sequence[int], *, has_stdin: bool, terminal: bool) -> None:
         """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
+        self.network: object = None  # kept as long as the command runs
         self._unacknowledged = 0  # signals that are not acknowledged yet
         self._is_started = False
         self._rest = b""  # an incomplete event
@@ -123,4 +124,5 @@ class Supervised(Process):
 
     def _close_all(self) -> None:
         self._control.close()
+        self.network = None
         super().close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from tools_shell._sandbox._visible import Visible, find_program, visible
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
+    from tools_shell._process._network import Network
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._settings import Sandbox
 
@@ -39,6 +40,35 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
         yield replace(isolation, guard=guard)
     finally:
         guard.close()
+
+
+def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: bool) -> Network | None:
+    """Return the private network that the commands of a run share, which the first lasting command creates.
+
+    There is none if commands use the network of the host, or if the sandbox cannot enter one.
+    """
+    if not isolation.is_sandbox or isolation.network:
+        return None
+    from tools_shell._process._network import networks  # Linux only
+
+    if not is_lasting:
+        return networks.get(run_id)
+    with suppress(OSError):
+        network = networks.add(run_id)
+        return network if _works_in_network(isolation, root, network) else None
+    return None
+
+
+_in_network: dict[tuple[str, Bubblewrap | None], bool] = {}
+
+
+def _works_in_network(isolation: Isolation, root: str, network: Network) -> bool:
+    from tools_shell._sandbox._probe import works_in_network  # Linux only
+
+    key = isolation.level, isolation.bubblewrap
+    if key not in _in_network:
+        _in_network[key] = works_in_network(isolation, root, network)
+    return _in_network[key]
 
 
 def git_settings(isolation: Isolation, root: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools_shell._process._network import Network
     from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Resources
 
@@ -16,7 +17,7 @@ class Command(NamedTuple):
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
     their own numbers; `start` closes them. `git_settings` are those of the user,
-    for a home that is hidden.
+    for a home that is hidden. `network` is that of the run.
     """
 
     arguments: Sequence[str]
@@ -29,3 +30,4 @@ class Command(NamedTuple):
     terminal: bool = False
     extra: Sequence[int] = ()
     git_settings: str = ""
+    network: Network | None = None

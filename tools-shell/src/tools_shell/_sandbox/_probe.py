@@ -19,6 +19,7 @@ from tools_shell._settings import Resources
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools_shell._process._network import Network
     from tools_shell._sandbox._isolation import Isolation
 
 # The workspace is writable, another file is neither readable nor writable, and system calls are filtered.
@@ -91,7 +92,12 @@ def _is_writable(root: str) -> bool:
     return bool(mode & stat.S_IWUSR) and os.access(root, os.W_OK)
 
 
-def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
+def works_in_network(isolation: Isolation, root: str, network: Network) -> bool:
+    """Return whether a sandbox starts in a private network."""
+    return _run(isolation, root, "", network) is None
+
+
+def _run(candidate: Isolation, root: str, hidden: str, network: Network | None = None) -> str | None:
     pin = os.open(root, os.O_PATH | os.O_DIRECTORY)
     try:
         command = Command(
@@ -101,6 +107,7 @@ def _run(candidate: Isolation, root: str, hidden: str) -> str | None:
             workdir=root,
             isolation=candidate,
             resources=Resources(),
+            network=network,
         )
         # Under a supervisor, like all commands, so that the host's signal handling does not matter.
         output = Output()

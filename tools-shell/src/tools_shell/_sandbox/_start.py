@@ -38,8 +38,9 @@ def start(command: Command) -> Process:
             temporary = _temporary_home(command)
         guard = command.isolation.guard
         guarding = guard.descriptors if guard is not None else ()
-        descriptors = [*command.extra, *guarding, command.directory]
-        return Supervised(wrap(command, temporary), descriptors, **streams)
+        namespaces = command.network.descriptors if command.network is not None else ()
+        descriptors = [*command.extra, *guarding, *namespaces, command.directory]
+        process = Supervised(wrap(command, temporary), descriptors, **streams)
     except BaseException:
         if temporary:
             import shutil  # not on Windows
@@ -49,6 +50,8 @@ def start(command: Command) -> Process:
     finally:
         for descriptor in command.extra:
             os.close(descriptor)
+    process.network = command.network
+    return process
 
 
 def _temporary_home(command: Command) -> str:
@@ -83,7 +86,7 @@ def wrap(command: Command, temporary: str = "") -> Request:
     mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
     policy = {
         "level": isolation.level,
-        "network": isolation.network,
+        "network": isolation.network or command.network is not None,
         "readable": isolation.seen.readable,
         "writable": [*(top_entries() if "/" in isolation.seen.writable else isolation.seen.writable), temporary],
     }
@@ -105,7 +108,7 @@ def _in_bubblewrap(request: Request, command: Command, bubblewrap: Bubblewrap) -
         isolation.seen,
         command.environment,
         os.path.realpath(command.workdir),
-        network=isolation.network,
+        network=isolation.network or command.network is not None,
         terminal=command.terminal,
         memory=command.resources.memory,
         guarded=list(zip(numbers, mounts, strict=True)),

@@ -6,12 +6,14 @@ import json
 import os
 import select
 import signal
+import socket
 from contextlib import suppress
 
 from tools_core.linux import adopt_orphans
 from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send, wakeup_pipe
 from tools_shell._supervisor._leader import start_leader
 from tools_shell._supervisor._limits import ResourceWatch, limit_for_exit, raise_priority
+from tools_shell._supervisor._network import create_network
 from tools_shell._supervisor._request import GIT_CONFIG, Descriptors, Request
 from tools_shell._supervisor._watch import ConfigWatch
 
@@ -22,7 +24,7 @@ _REMOVE = ("/bin/sh", "-c", 'chmod -R u+rwx "$0"; rm -rf "$0"')
 
 
 def supervise(control: int, descriptors: list[int]) -> None:
-    """Run the job that is described on the socket `control`; end of file ends the job.
+    """Run the job that is described on the socket `control`, or create a network; end of file ends the job.
 
     If this raises, the server cleans up.
     """
@@ -31,6 +33,9 @@ def supervise(control: int, descriptors: list[int]) -> None:
     raise_priority()
     adopt_orphans()
     request = Request.read(control)
+    if not request.arguments:
+        create_network(socket.socket(fileno=control))
+        return
     try:
         job = _Job(control, wakeup_pipe(), request, request.split(descriptors))
     except OSError as error:  # too many open descriptors; without a message the host would assume a kill

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tools_core.linux import forbid_new_privileges, set_dumpable
 from tools_shell._supervisor._confine import confine
 from tools_shell._supervisor._limits import limit, limit_open_files, restore_open_files_limit
+from tools_shell._supervisor._network import enter_network
 
 if TYPE_CHECKING:
     from tools_shell._supervisor._request import Descriptors, Request
@@ -83,6 +84,8 @@ def _execute(request: Request, descriptors: Descriptors, report: int) -> None:
     signal.set_wakeup_fd(-1)
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_DFL)
+    if descriptors.network:
+        enter_network(*descriptors.network)
     _move_descriptors(request.numbers, descriptors.command, report)
     if request.terminal:
         import termios  # rare

@@ -52,6 +52,11 @@ class Request(NamedTuple):
         return len(data).to_bytes(4, "big") + data
 
     @classmethod
+    def for_network(cls) -> Request:
+        """Return a request without a command, to create a network."""
+        return cls([], {}, [], {})
+
+    @classmethod
     def read(cls, control: int) -> Request:
         """Read a request from a socket; EOFError if the host has exited."""
         size, data = int.from_bytes(os.read(control, 4), "big"), b""

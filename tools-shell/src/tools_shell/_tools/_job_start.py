@@ -10,7 +10,7 @@ from tools_shell._bash._program import check_script, script_arguments, shell_pro
 from tools_shell._jobs._job import Job
 from tools_shell._jobs._table import jobs
 from tools_shell._owner import owner_of
-from tools_shell._report import isolation_of
+from tools_shell._report import bracketed, isolation_of
 from tools_shell._tools._script_tool import ScriptTool
 
 
@@ -19,7 +19,7 @@ class JobStart(ScriptTool):
 
     Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script, so the
     program to keep running comes last and without `&`. All jobs end with the conversation; at most 32 run at once. The
-    last 1 MiB of output is kept. In a sandbox without network, no other call can reach the ports of the job.
+    last 1 MiB of output is kept. A server answers other calls on localhost, unless the result says otherwise.
     """
 
     stateful = True
@@ -38,10 +38,14 @@ class JobStart(ScriptTool):
         arguments = script_arguments(shell_program(self._shell), command)
 
         def make(id: str) -> Job:
-            with self.prepared(context, workdir, arguments, has_stdin=stdin or tty, terminal=tty) as prepared:
+            with self.prepared(
+                context, workdir, arguments, has_stdin=stdin or tty, terminal=tty, is_lasting=True
+            ) as prepared:
                 return Job(id, command, timeout or math.inf, prepared, self.redactor())
 
         job = jobs.start(owner_of(context, self._root), make)
         record = {"id": job.id, "status": "running"}
-        text = f"[{job.id} started; read it with job_output]"
-        return Result.ok(record, content=text, metadata=isolation_of(job.isolation))
+        remarks = [f"{job.id} started; read it with job_output"]
+        if not job.is_reachable:
+            remarks.append("other calls cannot reach the ports of this job: they share no network with it")
+        return Result.ok(record, content=bracketed("", remarks), metadata=isolation_of(job.isolation))

@@ -78,7 +78,7 @@ class Python(ShellTool):
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with python_sessions.use(key, until, lambda: context.cancelled) as held:
-            kernel, notes = held.ready(lambda: self._start(python, context, ".", b""), output)
+            kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", is_lasting=True), output)
             left = max(until - time.monotonic(), 0.01)
             ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
         more = {"session": session}
@@ -115,6 +115,9 @@ class Python(ShellTool):
             notes.append(facts["note"])
         return report(output, record, ended, kernel.isolation, answer=answer, notes=notes, images=images)
 
-    def _start(self, python: str, context: Context, workdir: str, stdin: bytes) -> Kernel:
-        with self.prepared(context, workdir, [python], readable=folders_of(python), has_stdin=bool(stdin)) as command:
+    def _start(self, python: str, context: Context, workdir: str, stdin: bytes, *, is_lasting: bool = False) -> Kernel:
+        folders, has_stdin = folders_of(python), bool(stdin)
+        with self.prepared(
+            context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting
+        ) as command:
             return Kernel(command, stdin)

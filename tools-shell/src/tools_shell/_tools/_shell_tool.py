@@ -13,7 +13,7 @@ from tools_core.files import is_read_only, workspace_path
 from tools_shell._environment import clean_environment
 from tools_shell._output._redactor import Redactor
 from tools_shell._preload import preload
-from tools_shell._sandbox._choose import git_settings, guarded, isolation_for
+from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import escapes_through
 from tools_shell._settings import Sandbox
@@ -132,10 +132,12 @@ class ShellTool(Tool, abstract=True):
         readable: Sequence[str] = (),
         has_stdin: bool = False,
         terminal: bool = False,
+        is_lasting: bool = False,
     ) -> Generator[Command]:
         """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
-        `readable` are further folders. An OSError in the `with` block becomes a ToolError.
+        `readable` are further folders; `is_lasting` is True if the command runs on after the call. An OSError in the
+        `with` block becomes a ToolError.
         """
         _check_system()
         if is_read_only():
@@ -155,6 +157,7 @@ class ShellTool(Tool, abstract=True):
                     sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
                 isolation = isolation_for(sandbox, place.root)
                 variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
+                network = network_for(isolation, place.root, context.run_id, is_lasting=is_lasting)
                 with guarded(isolation, place.root, sandbox.protected) as guarded_isolation:
                     yield Command(
                         arguments=arguments,
@@ -166,6 +169,7 @@ class ShellTool(Tool, abstract=True):
                         has_stdin=has_stdin,
                         terminal=terminal,
                         git_settings=git_settings(isolation, place.root),
+                        network=network,
                     )
             except OSError as error:
                 message = f"{arguments[0]} cannot be started: {error.strerror or error}"
