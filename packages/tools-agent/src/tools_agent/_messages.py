@@ -176,3 +176,32 @@ def with_unique_ids(reply: Assistant, call_ids: Container[str | None] = ()) -> A
         calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
     is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
     return reply if is_same else reply.replace(tool_calls=calls, items=())
+
+
+def edited_result(old: Result, attributes: dict[str, Any]) -> Result:
+    """Return a result with other attributes; metadata, such as that of a halt, stays."""
+    unknown = attributes.keys() - {"result", "content", "error", "error_type", "metadata"}
+    if unknown or not attributes or ("result" in attributes and len(attributes) > 1):
+        raise ValueError(
+            "update of a result takes content, error, error_type and metadata, or result alone; "
+            f"got {', '.join(attributes) or 'none of them'}"
+        )
+    result = attributes.get("result", old)
+    metadata = attributes.get("metadata", old.metadata)
+    if not isinstance(result, Result) or not isinstance(metadata, Mapping):
+        raise ValueError("result is a Result, and metadata of a result a dict")  # noqa: TRY004  (documented)
+    if "result" in attributes:
+        return result
+    error = attributes.get("error", old.error)
+    kind = attributes.get("error_type", error and (old.error_type or "execution_error"))
+    if error is None:
+        if kind is not None or (old.error is not None and "content" not in attributes):
+            raise ValueError("a result without an error has content, and no error_type: pass content=, or error=")
+        content = {} if "content" in attributes else {"content": old.to_dict().get("content")}
+        return Result.ok(attributes.get("content", old.output), metadata=metadata, **content)
+    if "error" in attributes and "content" in attributes:
+        raise ValueError("the result of a failed call has an error or content, not both")
+    message = attributes.get("content", error)
+    if not isinstance(message, str) or not isinstance(kind, str):
+        raise ValueError(f"error and error_type of a result are text, got {message!r} and {kind!r}")  # noqa: TRY004
+    return Result.error(message, type=kind, metadata=metadata)

@@ -61,7 +61,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
-    parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that the policy asks about")
+    parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
     text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
     text = "do not warn a model that repeats a call, nor end the run if the call fails each time"

@@ -76,12 +76,12 @@ class _Reply(Reply):
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         """Note the tokens so far, which later events repeat or raise."""
         self._usage |= {key: value for key, value in (usage or {}).items() if isinstance(value, int)}
-        read, written = (self._usage.get(f"cache_{word}_input_tokens", 0) for word in ("read", "creation"))
+        read, creation = (self._usage.get(f"cache_{word}_input_tokens", 0) for word in ("read", "creation"))
         self.usage = Usage(
-            input_tokens=self._usage.get("input_tokens", 0) + read + written,
+            input_tokens=self._usage.get("input_tokens", 0) + read + creation,
             output_tokens=self._usage.get("output_tokens", 0),
             cache_read_tokens=read,
-            cache_write_tokens=written,
+            cache_write_tokens=creation,
         )
 
     def items(self, message: Assistant) -> list[dict[str, Any]]:

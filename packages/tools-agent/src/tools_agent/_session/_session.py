@@ -8,9 +8,9 @@ from getpass import getuser
 from typing import Any, Self, overload
 from uuid import uuid4
 
-from tools_agent._messages import Assistant, Message, ToolResult
-from tools_agent._session._log import SessionLog
-from tools_agent._session._transcript import Entry, Stored, changes_of
+from tools_agent._messages import Assistant, Message, ToolResult, edited_result
+from tools_agent._session._log import SessionLog, changes_of
+from tools_agent._session._transcript import Stored
 from tools_agent._stores._store import Record, Store
 from tools_core import Result, ToolCall
 
@@ -27,11 +27,6 @@ class Session:
         log: What a run reads and records.
         children: The sessions of sub-agents by id, if there is no store.
     """
-
-    id: str
-    store: Store | None
-    log: SessionLog
-    children: dict[str, Session]
 
     def __init__(
         self,
@@ -52,7 +47,7 @@ class Session:
         self.id = id or uuid4().hex
         self.store = store
         self.log = SessionLog(self.id, store)
-        self.children = {}
+        self.children: dict[str, Session] = {}
         self.log.create(changes, metadata)
         if heal:
             self.prune()
@@ -61,9 +56,8 @@ class Session:
     def open(cls, store: Store, id: str) -> Self:
         """Open a session of a store. Raises KeyError for an unknown id."""
         session = cls.__new__(cls)
-        session.id, session.store = id, store
+        session.id, session.store, session.children = id, store, {}
         session.log = SessionLog(id, store)
-        session.children = {}
         session.log.load()
         return session
 
@@ -91,9 +85,6 @@ class Session:
 
     def __iter__(self) -> Iterator[Any]:
         yield from self.messages
-
-    def __reversed__(self) -> Iterator[Any]:
-        yield from reversed(self.messages)
 
     def __len__(self) -> int:
         return len(self.log.transcript.messages)
@@ -178,7 +169,7 @@ class Session:
         if refused:
             raise ValueError(f"{min(refused)} of a message cannot be changed")
         if isinstance(old, ToolResult):
-            new: Message = old.replace(result=_edited(old.result, attributes))
+            new: Message = old.replace(result=edited_result(old.result, attributes))
         else:
             if isinstance(old, Assistant) and {"content", "tool_calls"} & attributes.keys():
                 attributes = {"items": (), "structured_output": None, **attributes}  # they belong to the old message
@@ -226,7 +217,7 @@ class Session:
         `arguments` the call runs with these instead; they are validated when it runs. Raises KeyError if no such call
         waits.
         """
-        self._check_asked(call_id)
+        _request_of(call_id, self.pending_approvals, "approval")
         answer: dict[str, Any] = {"call_id": call_id, "approved": True, "by": by or getuser()}
         if arguments is not None:
             answer["arguments"] = json.loads(json.dumps(dict(arguments)))
@@ -234,7 +225,7 @@ class Session:
 
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
-        pending = self._check_asked(call_id)
+        pending = _request_of(call_id, self.pending_approvals, "approval")
         answer = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
         if "agent" in pending:  # the sub-agent receives the answer
             self.log.write([("approval_given", answer)])
@@ -257,9 +248,6 @@ class Session:
         if question["choices"] and answer not in question["choices"]:
             raise ValueError(f"the answer {answer!r} is not one of {', '.join(question['choices'])}")
         self.log.answer(question, answer, by or getuser())
-
-    def _check_asked(self, call_id: str) -> Mapping[str, Any]:
-        return _request_of(call_id, self.pending_approvals, "approval")
 
     # ------------------------------------------------------------------------------------------------ the log
 
@@ -294,10 +282,9 @@ class Session:
 
     def _result_of(self, call_id: str) -> ToolResult:
         asker = self.log.transcript.askers.get(call_id)
-        entry: Entry | None = asker.results.get(call_id) if asker is not None else None
-        if entry is None:
+        if asker is None or call_id not in asker.results:
             raise ValueError(f"the session has no result of a call {call_id!r}")
-        result: ToolResult = entry.message
+        result: ToolResult = asker.results[call_id].message
         return result
 
     def _check_calls(self, reply: Assistant) -> None:
@@ -313,42 +300,3 @@ def _request_of(call_id: str, requests: Iterable[Mapping[str, Any]], purpose: st
     if call_id not in waiting:
         raise KeyError(f"no call {call_id!r} waits for {purpose}; waiting: {', '.join(waiting) or 'none'}")
     return waiting[call_id]
-
-
-def _edited(old: Result, attributes: dict[str, Any]) -> Result:
-    """Return a result with other attributes; metadata, such as that of a halt, stays."""
-    unknown = attributes.keys() - {"result", "content", "error", "error_type", "metadata"}
-    if unknown or not attributes or ("result" in attributes and len(attributes) > 1):
-        raise ValueError(
-            "update of a result takes content, error, error_type and metadata, or result alone; "
-            f"got {', '.join(attributes) or 'none of them'}"
-        )
-    result = attributes.get("result", old)
-    metadata = attributes.get("metadata", old.metadata)
-    if not isinstance(result, Result) or not isinstance(metadata, Mapping):
-        raise ValueError("result is a Result, and metadata of a result a dict")  # noqa: TRY004  (documented)
-    if "result" in attributes:
-        return result
-    if attributes.get("error", old.error) is None:
-        return _edited_success(old, attributes, metadata)
-    return _edited_failure(old, attributes, metadata)
-
-
-def _edited_success(old: Result, attributes: dict[str, Any], metadata: Mapping[str, Any]) -> Result:
-    if attributes.get("error_type") is not None:
-        raise ValueError("error_type belongs to a failure, and the result is a success: pass error= as well")
-    if "content" in attributes:
-        return Result.ok(attributes["content"], metadata=metadata)
-    if old.error is not None:
-        raise ValueError("a result without an error needs content=")
-    return Result.ok(old.output, content=old.to_dict().get("content"), metadata=metadata)
-
-
-def _edited_failure(old: Result, attributes: dict[str, Any], metadata: Mapping[str, Any]) -> Result:
-    if "error" in attributes and "content" in attributes:
-        raise ValueError("the result of a failed call has an error or content, not both")
-    message = attributes.get("error", attributes.get("content", old.error))
-    error_type = attributes.get("error_type", old.error_type or "execution_error")
-    if not isinstance(message, str) or not isinstance(error_type, str):
-        raise ValueError(f"error and error_type of a result are text, got {message!r} and {error_type!r}")  # noqa: TRY004
-    return Result.error(message, type=error_type, metadata=metadata)

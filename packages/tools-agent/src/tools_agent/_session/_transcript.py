@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict, with_unique_ids
+from tools_agent._messages import Assistant, Message, message_from_dict
 from tools_agent._stores._store import Record, damaged
 
 Stored = Message | dict[str, Any]
@@ -276,38 +276,3 @@ def effective(session: str, records: Iterable[Record]) -> Iterable[Record]:
         except (LookupError, TypeError) as error:
             raise damaged(session, record.seq, error) from error
     return valid
-
-
-def changes_of(messages: Iterable[Stored], *, heal: bool) -> list[Change]:
-    """Return the changes that add persisted messages to an empty transcript.
-
-    Calls without an id, or with one that an earlier call has, receive a new one. Raises ValueError for two messages
-    with one id, and for a result without a call unless `heal` drops it.
-    """
-    changes: list[Change] = []
-    renamed: dict[str | None, str | None] = {}
-    call_ids: set[str | None] = set()
-    ids: set[str] = set()
-    for value in messages:
-        message: Any = message_from_dict(value) if isinstance(value, dict) else value
-        if not isinstance(message, Message):
-            raise TypeError(f"a message is a Message or the dict of its to_dict(), got {type(message).__name__}")
-        if message.id in ids:
-            raise ValueError(f"two messages have the id {message.id!r}")
-        ids.add(message.id)
-        if isinstance(message, Assistant):
-            original = message
-            message = with_unique_ids(message, call_ids)
-            call_ids |= {call.id for call in message.tool_calls}
-            renamed |= {old.id: new.id for old, new in zip(original.tool_calls, message.tool_calls, strict=True)}
-        if not isinstance(message, ToolResult):
-            changes.append(("message", {"message": message}))
-        elif message.tool_call_id in renamed:
-            id = renamed[message.tool_call_id]
-            changes.append(("tool_finished", {"call_id": id, "message": message.replace(tool_call_id=id)}))
-        elif not heal:
-            raise ValueError(
-                f"the result {message.id!r} answers the call {message.tool_call_id!r}, which no earlier message has; "
-                "leave it out, or pass heal=True to drop such results"
-            )
-    return changes

@@ -45,7 +45,7 @@ class SQLiteStore(SQLStore):
                 if mode & (stat.S_IWGRP | stat.S_IWOTH):
                     raise StoreError(f"{self.path}: other users can write to it; fix: chmod go-w {self.path}")
             self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-        finalize(self, self._connection.close)  # for a store that nobody closes
+        finalize(self, self._connection.close)  # if the program does not close the store
         try:
             with self._errors():
                 if self._connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
