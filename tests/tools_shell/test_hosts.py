@@ -282,7 +282,7 @@ from tools_core import Context
 from tools_shell import Bash, JobInput, JobOutput, JobStart, JobStop, Python
 os.environ["SERVICE_TOKEN"], os.environ["DB_URL"] = "tok-1234567890abc", "postgres://user:s3cret-pass@host/x"
 tools = bash, python, start = [tool(sandbox=sys.argv[1]) for tool in (Bash, Python, JobStart)]
-for name in sys.stdlib_module_names | {"tree_sitter", "tree_sitter_bash"}:
+for name in sys.stdlib_module_names:
     with open(f"{name}.py", "w") as file:
         file.write(f"open('imported', 'a').write('{name} ')")
 bash.effects({"command": "ls"})

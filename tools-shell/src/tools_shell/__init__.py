@@ -9,11 +9,10 @@ TYPE_CHECKING: bool = False  # with a type, jedi reads the block as well
 if TYPE_CHECKING:
     from tools_shell._settings import Resources, Sandbox
     from tools_shell._tools._bash import Bash
-    from tools_shell._tools._end_run import end_run
     from tools_shell._tools._job_input import JobInput
     from tools_shell._tools._job_output import JobOutput
     from tools_shell._tools._job_start import JobStart
-    from tools_shell._tools._job_stop import JobStop
+    from tools_shell._tools._job_stop import JobStop, end_run
     from tools_shell._tools._python import Python
 
 __all__ = [
@@ -37,7 +36,7 @@ _HOMES = {
     "Python": "_tools._python",
     "Resources": "_settings",
     "Sandbox": "_settings",
-    "end_run": "_tools._end_run",
+    "end_run": "_tools._job_stop",
 }
 
 

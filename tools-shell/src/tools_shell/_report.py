@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
-from tools_shell._output._output import SHOWN
+from tools_shell._output import SHOWN
 from tools_shell._process._run import LONGEST
 from tools_shell._supervisor._request import DENIED
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tools_core import Image
-    from tools_shell._output._output import Output
+    from tools_shell._output import Output
     from tools_shell._process._run import Outcome
     from tools_shell._sandbox._isolation import Isolation
 
@@ -87,7 +87,7 @@ def report(
     warnings = isolation.warnings()
     remarks += warnings
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
-    if ended.reason is not None or record.get("exit_code") != 0 or "error" in record:
+    if ended.reason is not None or record.get("exit_code") or "error" in record:
         remarks += _reasons(text, isolation)
     text = bracketed(text, remarks)
     metadata = {**isolation_of(isolation, warnings), "duration": round(ended.duration, 3)}

@@ -1,4 +1,4 @@
-"""The working folder of a command: a folder inside the workspace, held by a descriptor."""
+"""The workspace of a call: the folder of a command, held by a descriptor, and the owner of sessions and jobs."""
 
 from __future__ import annotations
 
@@ -80,3 +80,18 @@ def _real_path(folder: int, what: str) -> str:
     except OSError as error:
         message = f"the {what} cannot be named: {error.strerror}; is /proc mounted?"
         raise ToolError(message, "unavailable") from error
+
+
+class Owner(NamedTuple):
+    """A workspace by device and inode, which survive renames, and a run."""
+
+    device: int
+    inode: int
+    run_id: str
+
+
+def owner_of(context: Context, root: str | os.PathLike[str] | None) -> Owner:
+    """Return the owner of a call with this workspace; ToolError if the workspace does not exist."""
+    with open_workdir(root, context, ".") as place:
+        folder = os.fstat(place.directory)
+    return Owner(folder.st_dev, folder.st_ino, context.run_id)

@@ -12,7 +12,7 @@ import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_shell._output._text import encoded
+from tools_shell._redactor import encoded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 from tools_shell._effects._commands import words
@@ -55,8 +54,7 @@ def _reads(words: Sequence[Word], environment: Mapping[str, str], folder: str) -
         return name is not None
     if name == "<":  # `/dev/tcp/host/port` is a connection
         return arguments[0] is not None and not arguments[0].startswith("/dev/")
-    path = name if "/" in name else shutil.which(name, path=environment.get("PATH", "")) or ""
-    if os.path.dirname(path) not in _SYSTEM_FOLDERS:
+    if os.path.dirname(_find_program(name, environment.get("PATH", ""))) not in _SYSTEM_FOLDERS:
         return False
     name = os.path.basename(name)
     if name in _READERS or (name in _VERSIONED and arguments == ["--version"]):
@@ -72,6 +70,12 @@ def _reads(words: Sequence[Word], environment: Mapping[str, str], folder: str) -
     if name == "sed":
         return options == texts[:1] == ["-n"] and len(texts) > 1 and bool(_SED_PRINT.fullmatch(texts[1]))
     return name in _REFUSED and not any(map(_REFUSED[name].fullmatch, texts))
+
+
+def _find_program(name: str, path: str) -> str:
+    """Return the path of a program, as a shell finds it."""
+    programs = (name,) if "/" in name else (os.path.join(folder, name) for folder in path.split(os.pathsep))
+    return next((program for program in programs if os.access(program, os.X_OK)), "")
 
 
 def _options(texts: Sequence[str]) -> list[str]:

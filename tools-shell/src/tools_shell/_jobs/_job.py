@@ -8,19 +8,18 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from tools_shell._output._redactor import RedactedStream
-from tools_shell._output._ring import Ring
-from tools_shell._output._text import printable
+from tools_shell._output import Ring
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import GRACE, SLICE, conclude, wait_for_end
+from tools_shell._redactor import RedactedStream, printable
 from tools_shell._report import BACKGROUND, SURVIVORS, exit_of, exit_text
 from tools_shell._sandbox._start import start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tools_shell._output._redactor import Redactor
     from tools_shell._process._run import Outcome
+    from tools_shell._redactor import Redactor
     from tools_shell._sandbox._command import Command
 
 _KEEP = 1 << 20  # characters of output

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tools_shell._jobs._job import Job
-    from tools_shell._owner import Owner
+    from tools_shell._workspace import Owner
 
 _MAX_OF_OWNER, _MAX = 32, 1000  # of one owner, and of all together
 _TIMEOUT = 5.0  # seconds to wait for what was killed

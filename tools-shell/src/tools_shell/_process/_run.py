@@ -10,7 +10,7 @@ from tools_shell._process._pump import Pump
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tools_shell._output._output import Output
+    from tools_shell._output import Output
     from tools_shell._process._process import Process
 
 DEFAULT = 120  # seconds that a command may run

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tools_core import ToolError
-from tools_shell._output._output import Output
+from tools_shell._output import Output
 from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Outcome, conclude, settle, wait_for_end
 from tools_shell._report import exit_of, exit_text

@@ -16,9 +16,9 @@ from tools_shell._process._run import SLICE
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from tools_shell._output._output import Output
-    from tools_shell._owner import Owner
+    from tools_shell._output import Output
     from tools_shell._python._kernel import Kernel
+    from tools_shell._workspace import Owner
 
 _MAX_OF_OWNER, _MAX = 8, 16  # kernels of a run in a workspace, and of all runs; the least recently used one is ended
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.files import is_inside
-from tools_shell._output._output import Output
+from tools_shell._output import Output
 from tools_shell._process._run import run
 from tools_shell._sandbox._bubblewrap import PASSING
 from tools_shell._sandbox._command import Command

@@ -7,20 +7,19 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result
-from tools_shell._bash._program import check_script, script_arguments, shell_program
-from tools_shell._bash._sessions import session as held_session
-from tools_shell._output._output import Output
-from tools_shell._output._text import encoded
-from tools_shell._owner import owner_of
+from tools_shell._bash._bash_sessions import session as held_session
+from tools_shell._output import Output
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of, run
+from tools_shell._redactor import encoded
 from tools_shell._report import exit_of, report
 from tools_shell._sandbox._start import start
-from tools_shell._tools._script_tool import ScriptTool
+from tools_shell._tools._script_tool import ScriptTool, check_script, script_arguments, shell_program
+from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from tools_shell._bash._sessions import Session
+    from tools_shell._bash._bash_sessions import BashSession
     from tools_shell._sandbox._command import Command
 
 
@@ -74,7 +73,7 @@ class Bash(ScriptTool):
         facts |= exit_of(ended.returncode)
         return report(output, facts, ended, prepared.isolation, notes=notes)
 
-    def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[Session]:
+    def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[BashSession]:
         isolation = command.isolation
         visible = (*isolation.seen.readable, *isolation.seen.writable) if isolation.is_sandbox else ()
         settings = json.dumps({**self._approval_settings(), "env": None})

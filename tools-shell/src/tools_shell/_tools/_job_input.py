@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import string
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Result, ToolError
-from tools_shell._output._text import encoded
+from tools_shell._redactor import encoded
 from tools_shell._report import bracketed, isolation_of
-from tools_shell._terminal import typed
 from tools_shell._tools._job_tool import JobTool, deadline
 
 if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
 
 _WAIT = 5.0  # seconds for the job to take all
+_KEYS = {
+    "enter": b"\r",
+    "tab": b"\t",
+    "escape": b"\x1b",
+    "backspace": b"\x7f",
+    "up": b"\x1b[A",
+    "down": b"\x1b[B",
+    "right": b"\x1b[C",
+    "left": b"\x1b[D",
+    "home": b"\x1b[H",
+    "end": b"\x1b[F",
+    "delete": b"\x1b[3~",
+    "page-up": b"\x1b[5~",
+    "page-down": b"\x1b[6~",
+    **{f"ctrl-{letter}": bytes([number]) for number, letter in enumerate(string.ascii_lowercase, 1)},
+}
 _END_OF_FILE = b"\x04\x04"  # the first one only completes a started line (termios(3), VEOF)
 
 
@@ -64,4 +80,11 @@ def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
     if job.stdin is None:
         state = "has ended" if job.ended is not None else "has closed its input"
         raise ToolError(f"{job.id} {state}", "unavailable")
-    return encoded(text) + b"".join(typed(key) for key in keys)
+    return encoded(text) + b"".join(_typed(key) for key in keys)
+
+
+def _typed(key: str) -> bytes:
+    """Return the bytes that a terminal sends for a key; ToolError for an unknown key."""
+    if key.lower() not in _KEYS:
+        raise ToolError(f"no key {key!r}; there are {', '.join(_KEYS)}", "validation_error")
+    return _KEYS[key.lower()]

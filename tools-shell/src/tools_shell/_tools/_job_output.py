@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result
 from tools_shell._jobs._table import jobs
-from tools_shell._output._output import SHOWN
-from tools_shell._owner import owner_of
 from tools_shell._process._run import LONGEST
-from tools_shell._report import bracketed, isolation_of
-from tools_shell._tools._job_tool import JobTool, deadline
+from tools_shell._tools._job_tool import JobTool, deadline, part_of
+from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
@@ -59,27 +57,6 @@ class JobOutput(JobTool):
             if cursor < 0:  # relative to the current end
                 start = job.position(cursor)
         return part_of(job, start, record)
-
-
-def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
-    """Return the status of a job and its output from a position."""
-    status, remark = job.status(), job.remark()  # before the output, which is then complete if the job has ended
-    first, text, next_cursor = job.read(start, SHOWN)
-    record |= {**status, "output": text, "cursor": first, "next_cursor": next_cursor}
-    remarks = [f"{job.id} {remark}; next cursor {next_cursor}"]
-    if first > start:
-        record["skipped"] = first - start
-        remarks.append(f"{first - start:,} earlier characters are no longer kept")
-    if next_cursor < job.end:
-        record["has_more"] = True
-        remarks.append(f"there is more output: read on from cursor {next_cursor}")
-    if "found" in record and record["found"] is None:
-        remarks.append("the text was not found")
-    remarks += [str(status[name]) for name in ("background", "survivors") if name in status]
-    warnings = job.isolation.warnings()
-    return Result.ok(
-        record, content=bracketed(text, remarks + warnings), metadata=isolation_of(job.isolation, warnings)
-    )
 
 
 def _listed(found: list[Job]) -> Result:

@@ -6,12 +6,11 @@ import math
 from typing import Annotated
 
 from tools_core import Context, Limits, Result
-from tools_shell._bash._program import check_script, script_arguments, shell_program
 from tools_shell._jobs._job import Job
 from tools_shell._jobs._table import jobs
-from tools_shell._owner import owner_of
 from tools_shell._report import bracketed, isolation_of
-from tools_shell._tools._script_tool import ScriptTool
+from tools_shell._tools._script_tool import ScriptTool, check_script, script_arguments, shell_program
+from tools_shell._workspace import owner_of
 
 
 class JobStart(ScriptTool):

@@ -1,13 +1,14 @@
-"""The `job_stop` tool."""
+"""The `job_stop` tool, and `end_run`, which ends everything that belongs to a run."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from tools_core import Context, Limits, Result
-from tools_shell._jobs._table import end
-from tools_shell._tools._job_output import part_of
-from tools_shell._tools._job_tool import JobTool, deadline
+from tools_shell._bash._bash_sessions import end_sessions
+from tools_shell._jobs._table import end, jobs
+from tools_shell._python._python_sessions import python_sessions
+from tools_shell._tools._job_tool import JobTool, deadline, part_of
 
 _LAST = 4000  # characters of output to show
 
@@ -34,3 +35,10 @@ class JobStop(JobTool):
         job.wait(deadline(grace, context), lambda: context.cancelled)
         end([job])
         return part_of(job, job.position(-_LAST), {"id": id})
+
+
+def end_run(run_id: str) -> None:
+    """End the jobs and the sessions of a run (`Context.run_id`) in all workspaces."""
+    end_sessions(run_id)
+    python_sessions.end_run(run_id)
+    jobs.end_run(run_id)

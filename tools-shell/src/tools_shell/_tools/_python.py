@@ -7,14 +7,14 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Image, Limits, Result, ToolError
-from tools_shell._output._output import Output
-from tools_shell._output._text import encoded
-from tools_shell._owner import owner_of
+from tools_shell._output import Output
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
 from tools_shell._python._kernel import Kernel, executable, folders_of
 from tools_shell._python._python_sessions import Key, python_sessions
+from tools_shell._redactor import encoded
 from tools_shell._report import exit_of, report
 from tools_shell._tools._shell_tool import ShellTool
+from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
     import os

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from tools_core import Effects
+from tools_core import Effects, ToolError
 from tools_core.files import workspace_path
-from tools_shell._bash._program import default_shell
 from tools_shell._effects._commands import UnknownCommandsError, commands_of
 from tools_shell._effects._reading import paths_read, reads_only
 from tools_shell._environment import clean_environment
+from tools_shell._redactor import encoded
 from tools_shell._tools._shell_tool import ShellTool
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from tools_core import Context
     from tools_shell._effects._commands import Word
     from tools_shell._tools._shell_tool import Settings
+
+_MAX_ARGUMENT = 128 * 1024  # bytes (MAX_ARG_STRLEN in Linux)
 
 
 class ScriptTool(ShellTool, abstract=True):
@@ -67,3 +70,34 @@ class ScriptTool(ShellTool, abstract=True):
 
     def _approval_settings(self) -> dict[str, Any]:
         return {**super()._approval_settings(), "shell": self._shell}
+
+
+def check_script(command: str) -> None:
+    """Raise ToolError for an empty script, or one with a NUL character."""
+    if not command.strip():
+        raise ToolError("command must not be empty: give the script to run", "validation_error")
+    if "\0" in command:
+        raise ToolError("command must not contain NUL characters", "validation_error")
+
+
+def shell_program(chosen: str | None) -> str:
+    """Return the configured shell, or the system's bash; ToolError if it cannot be executed."""
+    shell = chosen or default_shell()
+    if not os.access(shell, os.X_OK):  # checked here, because in a sandbox bwrap would report it
+        raise ToolError(f"{shell} cannot be started: there is no such program", "unavailable")
+    return shell
+
+
+@functools.cache
+def default_shell() -> str:
+    """Return the system's bash, or else its `sh`."""
+    programs = (os.path.join(folder, "bash") for folder in ("/bin", *os.get_exec_path()))
+    return next((path for path in programs if os.access(path, os.X_OK)), "/bin/sh")
+
+
+def script_arguments(shell: str, command: str) -> list[str]:
+    """Return the arguments that make a shell run a script; ToolError if it is too long for the system."""
+    if len(encoded(command)) >= _MAX_ARGUMENT:
+        message = f"command is longer than the {_MAX_ARGUMENT // 1024} KiB that the system takes"
+        raise ToolError(f"{message}; write it to a file and run that", "limit_exceeded")
+    return [shell, "-c", "--", command]

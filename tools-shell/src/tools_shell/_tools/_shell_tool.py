@@ -6,13 +6,13 @@ import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
 from tools_core.files import is_read_only, workspace_path
 from tools_shell._environment import clean_environment
-from tools_shell._output._redactor import Redactor
-from tools_shell._preload import preload
+from tools_shell._redactor import Redactor
 from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._visible import escapes_through
@@ -34,6 +34,13 @@ if TYPE_CHECKING:
         secrets: Iterable[str]
 
 
+# Modules that calls import. A host that runs as `python agent.py` in its own workspace imports from there first, and a
+# command may create a file of such a name, which would run outside the sandbox.
+_IMPORTED_EARLY = """
+base64 concurrent.futures difflib encodings.idna fcntl glob json logging queue re shutil socket subprocess tempfile
+termios textwrap traceback urllib.parse
+tools_shell._process._direct tools_shell._process._supervised tools_shell._sandbox._guard tools_shell._sandbox._probe
+"""
 _OFFLINE = {"npm_config_fetch_retries": "0"}  # npm would retry silently for minutes without network
 
 
@@ -58,7 +65,8 @@ class ShellTool(Tool, abstract=True):
 
         `sandbox` is a level or a Sandbox; by default the level in ASK_TOOLS_ISOLATION, or "sandboxed".
         """
-        preload()
+        for name in _IMPORTED_EARLY.split() if os.name == "posix" else ():
+            import_module(name)
         self._root = None if root is None else os.fspath(root)
         if not isinstance(sandbox, Sandbox):  # raises for an unknown level
             sandbox = Sandbox(level=sandbox or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))

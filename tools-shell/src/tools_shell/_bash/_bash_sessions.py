@@ -20,10 +20,10 @@ from tools_shell._sandbox._start import start
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
-    from tools_shell._output._output import Output
-    from tools_shell._owner import Owner
+    from tools_shell._output import Output
     from tools_shell._process._run import Outcome
     from tools_shell._sandbox._command import Command
+    from tools_shell._workspace import Owner
 
 _MOST = 64  # sessions of a run; the least recently used one is removed
 _OLDEST = 30 * 24 * 3600  # seconds after which a session is removed
@@ -31,7 +31,7 @@ _LOWEST = 20  # the snapshot's descriptor is at least this; scripts use lower nu
 _PAUSE = 0.02  # seconds between attempts to lock a session
 
 
-class Session:
+class BashSession:
     """A named session that one call has locked."""
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ class Session:
 @contextmanager
 def session(
     owner: Owner, name: str, settings: str, visible: Iterable[str], until: float, cancelled: Callable[[], bool]
-) -> Generator[Session]:
+) -> Generator[BashSession]:
     """Lock a session; ToolError if another call still has it at `until`.
 
     A session belongs to an owner and to sandbox settings: code from a strict sandbox never runs in a weaker one.
@@ -114,7 +114,7 @@ def session(
                 raise ToolError(message, "conflict")
             time.sleep(_PAUSE)
         os.utime(lock)
-        yield Session(path)
+        yield BashSession(path)
     finally:
         os.close(lock)
 

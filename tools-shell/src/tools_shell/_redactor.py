@@ -1,52 +1,26 @@
-"""`Redactor`: replaces the host's secrets in output."""
+"""`Redactor`: decodes output, and replaces the host's secrets in it."""
 
 from __future__ import annotations
 
 import codecs
 from typing import TYPE_CHECKING
 
-from tools_core.text import is_secret_name
-from tools_shell._output._text import printable
+from tools_shell._environment import MIN_SECRET, secret_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-_SHORTEST = 8  # characters; shorter values occur by chance
-_LEAST = 4  # characters, for secrets named by a developer
-_ADDRESSES = ("DSN", "URI", "URL")  # may contain a password
-_FOLDERS = frozenset(("OLDPWD", "PWD"))
+_MIN_NAMED_SECRET = 4  # characters, for secrets named by a developer
 
 
-def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return variables with names of secrets; from URLs only the password.
-
-    Values that occur in ordinary output are skipped: short ones, numbers, words and paths.
-    """
-    found: dict[str, str] = {}
-    for name, value in environment.items():
-        secret = value.strip()
-        if name.upper().replace("-", "_").rpartition("_")[2] in _ADDRESSES:
-            secret = _password(secret)
-        elif name in _FOLDERS or not (is_secret_name(name) or name.strip("_0123456789").upper() == "KEY"):
-            continue
-        if _is_distinctive(secret):
-            found[name] = secret
-    return found
+def encoded(text: str) -> bytes:
+    """Encode text from a model, which may contain lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _password(address: str) -> str:
-    from urllib.parse import urlsplit  # 5 ms, and few environments have a URL
-
-    try:
-        return urlsplit(address).password or ""
-    except ValueError:  # not a URL after all
-        return ""
-
-
-def _is_distinctive(value: str) -> bool:
-    is_path = value.startswith(("/", "~/", "./", "../")) and "=" not in value
-    is_word = value.isalpha() and (value.islower() or value.istitle()) and len(value) < 16
-    return len(value) >= _SHORTEST and len(set(value)) >= 4 and not (value.isdecimal() or is_path or is_word)
+def printable(text: str) -> str:
+    r"""Return output with `\xNN` for each byte that is not UTF-8, which was decoded by `surrogateescape`."""
+    return text.encode("utf-8", "surrogateescape").decode(errors="backslashreplace")
 
 
 class Redactor:
@@ -99,7 +73,7 @@ class RedactedStream:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    if len(secret) < _LEAST:
+    if len(secret) < _MIN_NAMED_SECRET:
         return
     import base64  # 6 ms, and only needed with a secret
     from urllib.parse import quote, quote_plus
@@ -112,6 +86,6 @@ def _forms(secret: str) -> Iterator[str]:
     for shift in range(3):
         digits = base64.b64encode(bytes(shift) + data).decode()
         first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(data)) % 3]
-        if last - first >= _SHORTEST:
+        if last - first >= MIN_SECRET:
             yield digits[first:last]
             yield digits[first:last].replace("+", "-").replace("/", "_")
