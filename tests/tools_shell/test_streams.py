@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from tools_core import Context
 from tools_shell import Bash, Python
 
 
@@ -39,6 +40,42 @@ def test_control_sequences_reach_the_caller_as_they_are(bash):
     assert bash.call(command=r"printf '\033[31mred\033]0;title\007\r\b'").output["output"] == (
         "\x1b[31mred\x1b]0;title\x07\r\b"
     )
+
+
+@pytest.mark.parametrize("session", ["", "s"])
+@pytest.mark.parametrize("tool", [Bash, Python])
+def test_output_of_a_running_command_is_reported_as_progress(root, tool, session, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", "tok-1234567890abcdef")
+    os.mkfifo(root / "go")
+    reports = []
+
+    def on_progress(done, total, message):
+        reports.append((done, message))
+        if "two" in message:
+            (root / "go").write_text("")
+
+    script = {"command": "echo one; sleep 0.2; echo two tok-1234567890abcdef; read -r < go; echo three"}
+    code = "import time\nprint('one')\ntime.sleep(0.2)\nprint('two tok-1234567890abcdef')\nopen('go').read()"
+    arguments = script if tool is Bash else {"code": code + "\nprint('three')"}
+    result = tool(root, sandbox="contained").call({**arguments, "session": session}, Context(on_progress=on_progress))
+    output = "one\ntwo [redacted SERVICE_TOKEN]\n"
+    assert "".join(message for _, message in reports)[: len(output)] == output
+    assert reports == sorted(reports) and reports[0][0] > 0
+    assert result.output["output"] == output + "three\n"
+
+
+def test_a_progress_report_has_the_last_2000_characters(root):
+    os.mkfifo(root / "go")
+    reports = []
+
+    def on_progress(done, total, message):
+        reports.append(message)
+        if "end" in message:
+            (root / "go").write_text("")
+
+    command = {"command": "yes | head -c 1000000; echo end; read -r < go"}
+    assert Bash(root, sandbox="contained").call(command, Context(on_progress=on_progress)).ok
+    assert max(map(len, reports)) == 2000
 
 
 HUGE = """

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from tools_shell._redactor import RedactedStream, Redactor, printable
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tools_core import Context
+
 KEEP = 128 * 1024  # characters for programs, half of them from the head and half from the tail
 SHOWN = 30_000  # characters shown to the model
+_MAX_NEWS = 2_000  # characters of output in a progress report
 _MAX_PARTS = 64  # join small chunks, which have a high overhead
 
 
@@ -51,10 +59,13 @@ class Output:
         self._stream = RedactedStream(redactor or Redactor())
         self._head = ""
         self._tail = Ring(KEEP // 2)
+        self._news = Ring(_MAX_NEWS)
+        self._reported, self._report_time = 0, 0.0
 
     def add(self, chunk: bytes, *, is_last: bool = False) -> None:
         """Add bytes as the command wrote them."""
         text = self._stream.feed(chunk, is_last=is_last)
+        self._news.add(text)
         room = KEEP // 2 - len(self._head)
         if room > 0:
             self._head += text[:room]
@@ -64,6 +75,19 @@ class Output:
     def finish(self) -> None:
         """Add text that was held back, at the end of the stream."""
         self.add(b"", is_last=True)
+
+    def watch(self, context: Context) -> Callable[[], bool]:
+        """Return a check for cancellation, which also reports new output as progress, at most once a second."""
+
+        def is_cancelled() -> bool:
+            now = time.monotonic()
+            if self._news.end > self._reported and now - self._report_time >= 1:
+                news = self._news.read(self._reported, _MAX_NEWS)
+                self._reported, self._report_time = self._news.end, now
+                context.progress(self._reported, message=printable(news))
+            return context.cancelled
+
+        return is_cancelled
 
     def omitted(self, limit: int = KEEP) -> int:
         """Return the number of characters that `text` leaves out."""

@@ -62,14 +62,13 @@ class Bash(ScriptTool):
                         stays=workdir != ".",
                         stdin=encoded(stdin),
                         limit=max(until - time.monotonic(), 0.01),
-                        cancelled=lambda: context.cancelled,
+                        cancelled=output.watch(context),
                     )
                 facts["session"] = session
                 notes += [] if is_saved else ["the state of this script was not saved: the session is as it was before"]
             else:
-                ended = run(
-                    start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=lambda: context.cancelled
-                )
+                cancelled = output.watch(context)
+                ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=cancelled)
         facts |= exit_of(ended.returncode)
         return report(output, facts, ended, prepared.isolation, notes=notes)
 

@@ -71,16 +71,17 @@ class Python(ShellTool):
         python = self._interpreter or executable(None)
         limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         output = Output(self.redactor())
+        cancelled = output.watch(context)
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin))
-            ended, reply = kernel.run_once(code, output, limit, lambda: context.cancelled)
+            ended, reply = kernel.run_once(code, output, limit, cancelled)
             return self._result(output, ended, reply, kernel, exit_of(ended.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with python_sessions.use(key, until, lambda: context.cancelled) as held:
             kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", is_lasting=True), output)
             left = max(until - time.monotonic(), 0.01)
-            ended, reply = kernel.run(code, output, left, lambda: context.cancelled or held.is_closed)
+            ended, reply = kernel.run(code, output, left, lambda: cancelled() or held.is_closed)
         more = {"session": session}
         if kernel.lost is not None:
             more |= exit_of(ended.returncode)
