@@ -197,6 +197,8 @@ def main():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if FILE and MODE not in ("changes", "dies in call"):
         note(f"pid {os.getpid()}")
+        if "KEY" in os.environ:
+            note(f"KEY={os.environ['KEY']}")
     for line in sys.stdin:
         request = json.loads(line)
         METHODS.get(request["method"], unknown)(request)

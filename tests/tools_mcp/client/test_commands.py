@@ -28,7 +28,7 @@ def added(ask_tools, command):
 
 
 def test_the_tools_of_an_added_server_are_listed_shown_and_called(added, ask_tools):
-    assert '+ echo: Return the text.\n+ echo(text): {"type": "string"}\n+ echo {"inputSchema": {' in added().out
+    assert added().out.startswith("+ count: Count.\n+ echo: Return the text.\n+ look: Return the text.\nadded odd; ")
     assert "echo   mcp:odd   Return the text." in ask_tools("list", "mcp:odd").out
     shown = ask_tools("show", "echo").out
     assert "distribution  mcp:odd" in shown
@@ -94,6 +94,46 @@ def test_servers_come_from_the_file_of_a_client(ask_tools, command, tmp_path):
     assert names == ["two", "three"]
     assert "two_echo" in ask_tools("list", "mcp:two").out
     assert ask_tools("call", "three_echo", "text=a").out == "a\n"
+
+
+def test_a_server_of_a_file_is_started_only_after_a_confirmation(ask_tools, tmp_path, monkeypatch):
+    monkeypatch.setenv("KEY_OF_A_TEST", "hush")
+    words = ["-c", "echo ${KEY_OF_A_TEST} > ran"]
+    entry = {"command": "/bin/sh", "args": words, "env": {"KEY": "${KEY_OF_A_TEST:-none}"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"servers": {"lint": entry}}))
+    error = ask_tools("mcp", "add", "--from", "mcp.json", status=2).err
+    assert "mcp.json has the server lint: /bin/sh -c 'echo ${KEY_OF_A_TEST} > ran'" in error
+    assert "variables that it receives: KEY_OF_A_TEST" in error
+    assert "nothing has changed; add --yes" in error
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_variables_of_clients_are_replaced(ask_tools, command, tmp_path, file, log, monkeypatch):
+    python, program, mode, _ = command()
+    (tmp_path / "repo/.vscode").mkdir(parents=True)
+    (tmp_path / "repo/.env").write_text("# keys\nexport KEY='a b'\n")
+    entry = {
+        "command": python,
+        "args": [program, mode, "${workspaceFolder}/${input:log-file}"],
+        "envFile": "${workspaceFolder}/.env",
+    }
+    (tmp_path / "repo/.vscode/mcp.json").write_text(json.dumps({"servers": {"odd": entry}}))
+    monkeypatch.setenv("LOG_FILE", "log")
+    ask_tools("mcp", "add", "--from", "repo/.vscode/mcp.json", "--yes")
+    added = json.loads(file.read_text())["mcpServers"]["odd"]
+    assert added["args"][2] == f"{tmp_path}/repo/${{LOG_FILE}}"
+    assert added["envFile"] == f"{tmp_path}/repo/.env"
+    assert "pid" in (tmp_path / "repo/log").read_text()
+    assert "KEY=a b" in (tmp_path / "repo/log").read_text()
+
+
+def test_servers_that_are_added_at_once_are_all_stored(ask_tools, command, tmp_path):
+    environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    words = [sys.executable, "-P", "-m", "tools_core", "mcp", "add", "-y"]
+    servers = [subprocess.Popen([*words, f"s{n}", "--", *command()], env=environment) for n in range(4)]
+    assert [server.wait() for server in servers] == [0] * 4
+    states = json.loads(ask_tools("mcp", "list", "--json").out)
+    assert sorted(state["name"] for state in states) == ["s0", "s1", "s2", "s3"]
 
 
 @pytest.mark.slow
@@ -203,14 +243,15 @@ def test_wrong_usage_says_what_is_wrong(ask_tools, words, error):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 1), ("", 1)])
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("d\ny", 0), ("n", 1), ("", 1)])
 def test_on_a_terminal_the_user_is_asked(command, tmp_path, file, answer, status):
     ours, theirs = pty.openpty()
     os.write(ours, f"{answer}\n".encode())
     words = [sys.executable, "-P", "-m", "tools_core", "mcp", "add", "odd", "--", *command()]
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     done = subprocess.run(words, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, env=environment, check=False)
-    assert b"Accept these definitions? [y/N]" in os.read(ours, 10_000)
+    assert b"Accept these definitions? [y/N/d for details]" in os.read(ours, 10_000)
+    assert (b'+ echo(text): {"type": "string"}' in done.stdout) == (answer == "d\ny")
     assert (done.returncode, file.exists()) == (status, status == 0)
     os.close(ours)
     os.close(theirs)

@@ -22,64 +22,73 @@ if TYPE_CHECKING:
     from tools_mcp._client._toolset import McpToolset
 
 _SERVERS = "mcpServers"
-_toolsets: dict[str, tuple[Configured, McpToolset]] = {}  # registries of one process share a server
+_toolsets: dict[str, tuple[ConfiguredServer, McpToolset]] = {}  # registries of one process share a server
 
 
-class Configured(NamedTuple):
-    """A server of the file, or one of its tools, as the group `ask_tools.sources` describes it.
+class ConfiguredServer(NamedTuple):
+    """A server of the file; `error` says why it cannot be used."""
 
-    `error` says why the server cannot be used, and `remote` is its own name for the tool.
-    """
-
-    origin: str
-    folder: str
+    name: str
+    path: str
     address: Address = {}  # noqa: RUF012  (never changed)
     definitions: dict[str, Definition] = {}  # noqa: RUF012
     timeout: float = 60.0
     error: str = ""
-    name: str = "server"
-    remote: str = ""
-    version: str = ""
-
-    @property
-    def value(self) -> str:
-        return described(self.address)
 
     @property
     def fix(self) -> str:
-        return f"ask-tools mcp update {self.origin}" if self.address else f"correct {self.folder}"
+        """The way to repair the server."""
+        return f"ask-tools mcp update {self.name}" if self.address else f"correct {self.path}"
+
+    def tool(self, name: str, remote: str) -> ConfiguredTool:
+        """Return one of its tools, by the name here and the server's name."""
+        return ConfiguredTool(self, remote, name, self.name, self.path, described(self.address), self.fix, self.error)
 
     def toolset(self) -> McpToolset:
-        """Make a toolset of the server, which is started when a tool is called."""
+        """Return a toolset of the server, which is started when a tool is called."""
         from tools_mcp._client._toolset import McpToolset  # not needed to list names
 
-        made = McpToolset(self.address, name=self.origin, timeout=self.timeout, pins=self.definitions)
-        made.fix = f"a person has to review that: {self.fix}"
-        return made
+        toolset = McpToolset(self.address, name=self.name, timeout=self.timeout, pins=self.definitions)
+        toolset.fix = f"a person has to review that: {self.fix}"
+        return toolset
+
+
+class ConfiguredTool(NamedTuple):
+    """A tool of a server, or the server if it has an error, as the group `ask_tools.sources` describes it."""
+
+    server: ConfiguredServer
+    remote: str
+    name: str
+    origin: str
+    folder: str
+    value: str
+    fix: str
+    error: str
+    version: str = ""
 
     def load(self) -> Tool:
-        """Make the tool."""
-        server = self._replace(name="", remote="")
-        known = _toolsets.get(self.origin)
-        if known is None or known[0] != server:
-            known = _toolsets[self.origin] = server, self.toolset()
-        return known[1].tool(self.remote)
+        """Return the tool."""
+        known_server, toolset = _toolsets.get(self.server.name, (None, None))
+        if toolset is None or known_server != self.server:
+            toolset = self.server.toolset()
+            _toolsets[self.server.name] = self.server, toolset
+        return toolset.tool(self.remote)
 
 
-def server_tools(path: str) -> Iterator[Configured]:
+def server_tools(path: str) -> Iterator[ConfiguredTool]:
     """Yield the tools of all servers in the file, and servers with an error; ValueError if it cannot be read."""
     for server in read_servers(path).values():
         names = tool_names(server.definitions) if not server.error else {"": "server"}
-        yield from (server._replace(name=name, remote=remote) for remote, name in names.items())
+        yield from (server.tool(name, remote) for remote, name in names.items())
 
 
-def read_servers(path: str) -> dict[str, Configured]:
+def read_servers(path: str) -> dict[str, ConfiguredServer]:
     """Return the servers of the file by name, if there is one; ValueError if it cannot be read."""
     return {name: _configured(name, path, entry) for name, entry in _entries(read_object(path), path).items()}
 
 
-def _configured(name: str, path: str, entry: Any) -> Configured:
-    server = Configured(name, path)
+def _configured(name: str, path: str, entry: Any) -> ConfiguredServer:
+    server = ConfiguredServer(name, path)
     try:
         server = server._replace(address=address_of(entry), timeout=float(entry.get("timeout", 60)))
         return server._replace(definitions={tool["name"]: tool for tool in entry["tools"]})
@@ -90,18 +99,22 @@ def _configured(name: str, path: str, entry: Any) -> Configured:
 
 
 def write_server(path: str, name: str, entry: dict[str, Any] | None) -> None:
-    """Add, change or remove an entry, and write the file in one step."""
-    from tools_core.files import replace  # not needed to read
+    """Add, change or remove an entry, and replace the file; another process waits for its turn."""
+    from fcntl import LOCK_EX, flock  # not needed to read, like the next
 
-    document = read_object(path)
-    entries = _entries(document, path)
-    if entry is None:
-        entries.pop(name, None)
-    else:
-        entries[name] = entry
+    from tools_core.files import replace
+
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
-    replace(path, (json.dumps(document, indent=2) + "\n").encode())
+    with open(f"{path}.lock", "wb") as lock:
+        flock(lock, LOCK_EX)
+        document = read_object(path)
+        entries = _entries(document, path)
+        if entry is None:
+            entries.pop(name, None)
+        else:
+            entries[name] = entry
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
+        replace(path, (json.dumps(document, indent=2) + "\n").encode())
 
 
 def _entries(document: dict[str, Any], path: str) -> dict[str, Any]:

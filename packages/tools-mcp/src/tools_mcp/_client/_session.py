@@ -106,7 +106,13 @@ class Session:
     async def _hold(self, address: Address) -> None:
         try:
             with anyio.fail_after(self._timeout) as start:
-                streams = open_transport(expanded(address), self._connection)
+                address = expanded(address)
+                auth = None
+                if address.get("login"):
+                    from tools_mcp._client._login import stored_login  # few servers have one
+
+                    auth = stored_login(address["url"])
+                streams = open_transport(address, self._connection, auth)
                 client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
                 async with client as self._client:
                     # The toolset validates results; the SDK's validator can be kept busy by a pattern of the server.

@@ -10,7 +10,7 @@ TYPE_CHECKING = False  # importing typing costs 4 ms, and most users have no ser
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools_mcp._client._configured import Configured
+    from tools_mcp._client._configured import ConfiguredTool
 
 
 def file_path() -> str:
@@ -18,7 +18,7 @@ def file_path() -> str:
     return config_path("mcp.json")
 
 
-def source() -> Iterable[Configured]:
+def source() -> Iterable[ConfiguredTool]:
     """Return the tools of all configured servers; ValueError if the file cannot be read."""
     path = file_path()
     if not os.path.exists(path):

@@ -42,9 +42,9 @@ class Connection:
     invalid_tools: dict[str, str] = field(default_factory=dict)  # with the reasons
 
 
-def open_transport(address: Address, connection: Connection) -> Transport:
+def open_transport(address: Address, connection: Connection, auth: httpx2.Auth | None) -> Transport:
     """Return the transport to a server."""
-    return connect(address, connection) if "url" in address else run_program(address, connection)
+    return connect(address, connection, auth) if "url" in address else run_program(address, connection)
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ _ACTIONS = {
     "add": (servers.configure_add, "use the tools of a server"),
     "list": (servers.configure_list, "list the servers that were added, with their state"),
     "update": (servers.configure_update, "review and accept changed definitions of a server"),
+    "login": (servers.configure_login, "log in to a server again"),
     "remove": (servers.configure_remove, "stop using a server"),
     "install": (install.configure_install, "let a client, such as Cursor, use the tools of this machine"),
     "uninstall": (install.configure_uninstall, "undo install"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import sys
+import webbrowser
 from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,28 +15,31 @@ from typing import TYPE_CHECKING, Any
 from tools_core import ToolError
 from tools_core.command import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
 from tools_mcp import McpToolset
-from tools_mcp._client._address import described
-from tools_mcp._client._configured import Configured, read_servers, write_server
+from tools_mcp._client._address import described, in_project, variables
+from tools_mcp._client._configured import ConfiguredServer, read_servers, write_server
 from tools_mcp._client._definition import Definition, differences, digest
 from tools_mcp._client._source import file_path
 from tools_mcp._commands import _edit
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Sequence
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # a server's name can be the prefix of a tool's name
 _SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 _ADD = """\
 The server is started, and its tools are shown. If you accept them, they appear in `ask-tools list`, `call` and `run`
-from then on. Their definitions are kept in ~/.config/ask-tools/mcp.json: a tool that the server defines differently
+from then on. Their definitions are stored in ~/.config/ask-tools/mcp.json: a tool that the server defines differently
 later is not called before `ask-tools mcp update`. A secret need not be in the file: ${NAME} in a variable, a header
-or an argument is the value of that variable when the server is used.
+or an argument is the value of that variable when the server is used. A server of a file is started after you confirm
+its command or URL and the names of the variables that it receives.
 Exit codes: 0 done, 1 the server cannot be used or was not accepted, 2 wrong usage.
 
 examples:
   ask-tools mcp add files -- npx -y @modelcontextprotocol/server-filesystem ~/notes
   ask-tools mcp add github https://api.githubcopilot.com/mcp/ --header 'Authorization: Bearer ${GITHUB_TOKEN}'
+  ask-tools mcp add linear https://mcp.linear.app/mcp --login
   ask-tools mcp add --from .vscode/mcp.json
 """
 _UPDATE = """\
@@ -58,7 +63,9 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
     text = "for the start and for each call, from now on; 60 by default"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help=text)
-    parser.add_argument("--yes", "-y", action="store_true", help="accept the tools")
+    parser.add_argument("--login", action="store_true", help="log in to the URL in a browser (OAuth)")
+    parser.add_argument("--details", action="store_true", help="show whole definitions instead of one line per tool")
+    parser.add_argument("--yes", "-y", action="store_true", help="start the servers of a file, and accept the tools")
     parser.set_defaults(run=_add, intermixed=True, command=[])
 
 
@@ -74,7 +81,13 @@ def configure_update(parser: ArgumentParser) -> None:
     parser.epilog = _UPDATE
     parser.add_argument("name", metavar="NAME", help="the server")
     parser.add_argument("--yes", "-y", action="store_true", help="accept the change")
-    parser.set_defaults(run=_update)
+    parser.set_defaults(run=_update, details=True)
+
+
+def configure_login(parser: ArgumentParser) -> None:
+    """Add the arguments of `mcp login`."""
+    parser.add_argument("name", metavar="NAME", help="the server")
+    parser.set_defaults(run=_login)
 
 
 def configure_remove(parser: ArgumentParser) -> None:
@@ -84,7 +97,7 @@ def configure_remove(parser: ArgumentParser) -> None:
 
 
 def _add(options: Namespace) -> int:
-    entries, status = _given(options), 0
+    entries, status = _entries(options), 0
     for name, entry in entries.items():
         try:
             _add_server(name, entry, options)
@@ -99,62 +112,102 @@ def _add(options: Namespace) -> int:
 def _add_server(name: str, entry: Any, options: Namespace) -> None:
     if not _NAME.fullmatch(name):
         raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
-    if name in _known():
+    if name in _servers():
         raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
     try:
         toolset = McpToolset(entry, name=name, timeout=options.timeout)
     except (TypeError, ValueError) as failure:
         raise CommandError(f"{name}: {failure}") from failure
+    if options.file is not None:  # of a repository, perhaps: its author chose the command and the variables
+        note(f"{options.file} has the server {name}: {described(toolset.address)}")
+        for key in ("env", "envFile", "headers", "cwd"):
+            if value := toolset.address.get(key):
+                note(f"  {key}: {one_line(value if isinstance(value, str) else ', '.join(value))}")
+        note(f"  variables that it receives: {', '.join(variables(toolset.address)) or 'none'}")
+        _confirm("Start it?" if "command" in toolset.address else "Connect to it?", options)
+    if options.login:
+        _log_in(toolset)
+    note(f"{'starting' if 'command' in toolset.address else 'connecting to'} {described(toolset.address)} ...")
     if not _review(toolset, {}, options):
         raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
     write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
 
 
+def _login(options: Namespace) -> int:
+    server = _find(options.name)
+    if not server.address.get("login"):
+        raise CommandError(f"{server.name} was added without --login")
+    _log_in(server.toolset())
+    write(f"logged in to {server.name}")
+    return 0
+
+
+def _log_in(toolset: McpToolset) -> None:
+    from tools_mcp._client._login import log_in  # brings the SDK: 0.9 s
+
+    def show(url: str) -> None:
+        note(f"log in in your browser: {url}")
+        webbrowser.open(url)
+
+    try:
+        asyncio.run(log_in(toolset.address, show))
+    except Exception as failure:
+        cause: BaseException = failure
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        text = "nobody has logged in in time" if isinstance(cause, TimeoutError) else str(cause)
+        raise CommandError(f"{toolset.name}: the login failed: {text}", "nothing has changed", status=1) from failure
+
+
 def _update(options: Namespace) -> int:
     server = _find(options.name)
     if not server.address:
-        raise CommandError(f"{server.origin}: {server.error}", server.fix, status=1)
-    toolset = McpToolset(server.address, name=server.origin, timeout=server.timeout)
+        raise CommandError(f"{server.name}: {server.error}", server.fix, status=1)
+    toolset = McpToolset(server.address, name=server.name, timeout=server.timeout)
     is_new = _review(toolset, server.definitions, options)
-    write(f"updated {server.origin}" if is_new else f"{server.origin} has not changed")
+    write(f"updated {server.name}" if is_new else f"{server.name} has not changed")
     return 0
 
 
 def _remove(options: Namespace) -> int:
-    _find(options.name)
+    server = _find(options.name)
     write_server(file_path(), options.name, None)
+    if server.address.get("login"):
+        from tools_mcp._client._login import write_tokens  # brings the SDK: 0.9 s
+
+        write_tokens(server.address["url"], None)
     write(f"removed {options.name}")
     return 0
 
 
 def _list(options: Namespace) -> int:
-    servers = _known().values()
+    servers = _servers().values()
     with ThreadPoolExecutor(len(servers) + 1) as threads:
-        found = list(threads.map(_facts, servers))
+        states = list(threads.map(_state, servers))
     if options.json:
-        write_json(found)
-    elif found:
-        rows = [[one_line(each[key]) for key in ("name", "state", "server")] for each in found]
+        write_json(states)
+    elif states:
+        rows = [[one_line(state[key]) for key in ("name", "state", "server")] for state in states]
         write_table([("SERVER", "STATE", "COMMAND"), *rows])
     else:
         note("no servers; add one: ask-tools mcp add NAME -- COMMAND")
-    return 1 if any(each["error"] for each in found) else 0
+    return 1 if any(state["error"] for state in states) else 0
 
 
-def _facts(server: Configured) -> dict[str, Any]:
+def _state(server: ConfiguredServer) -> dict[str, Any]:
     problem = server.error and f"{server.error}; fix: {server.fix}"
     if not problem:
         try:
             with server.toolset() as toolset:
                 problem = f"definitions have changed: {server.fix}" if toolset.changes() else ""
         except (ToolError, ValueError) as failure:
-            problem = str(failure).removeprefix(f"{server.origin}: ")
+            problem = str(failure).removeprefix(f"{server.name}: ")
     return {
-        "name": server.origin,
-        "server": server.value,
+        "name": server.name,
+        "server": described(server.address),
         "state": problem or counted(len(server.definitions), "tool"),
         "error": problem or None,
-        "tools": [{"name": name, "sha256": digest(each)} for name, each in server.definitions.items()],
+        "tools": [{"name": name, "sha256": digest(tool)} for name, tool in server.definitions.items()],
     }
 
 
@@ -165,43 +218,59 @@ def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Names
             listed, problems = toolset.definitions, toolset.problems
     except ToolError as failure:
         raise CommandError(str(failure), "nothing has changed", status=1) from failure
-    lines = differences(accepted, listed)  # not truncated: hidden lines could mislead the model
+    lines = differences(accepted, listed)
     if not lines:
         return False
     note(f"{toolset.name}: {counted(len(listed), 'tool')} of {described(toolset.address)}")
-    write("\n".join(map(one_line, lines)))
+    if options.details:
+        write("\n".join(map(one_line, lines)))
+    else:
+        for name, definition in sorted(listed.items()):
+            summary = " ".join(definition.get("description", "").split())
+            write(f"+ {one_line(name)}: {one_line(summary if len(summary) <= 90 else summary[:89] + '…')}")
     for problem in problems:
         note(f"left out: {problem}")
-    if not options.yes:
-        if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-            raise CommandError("this needs a confirmation, and there is no terminal", "nothing has changed; add --yes")
-        sys.stderr.write("Accept these definitions? [y/N] ")
-        sys.stderr.flush()
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise CommandError("nothing has changed", status=1)
+    _confirm("Accept these definitions?", options, () if options.details else lines)
     entry = {**toolset.address, "timeout": toolset.timeout, "tools": [*listed.values()]}
     write_server(file_path(), toolset.name, entry)
     return True
 
 
-def _known() -> dict[str, Configured]:
+def _confirm(question: str, options: Namespace, details: Sequence[str] = ()) -> None:
+    """Ask the user, who can look at the `details` first; CommandError unless the answer is yes."""
+    if options.yes:
+        return
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
+        raise CommandError("this needs a confirmation, and there is no terminal", "nothing has changed; add --yes")
+    while True:
+        sys.stderr.write(f"{question} [y/N{'/d for details' if details else ''}] ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip().lower()
+        if answer in ("y", "yes"):
+            return
+        if answer != "d" or not details:
+            raise CommandError("nothing has changed", status=1)
+        write("\n".join(map(one_line, details)))  # whole: a hidden line could mislead the model
+
+
+def _servers() -> dict[str, ConfiguredServer]:
     try:
         return read_servers(file_path())
     except ValueError as failure:
         raise CommandError(str(failure), "correct the file, or remove it", status=1) from failure
 
 
-def _find(name: str) -> Configured:
-    servers = _known()
+def _find(name: str) -> ConfiguredServer:
+    servers = _servers()
     if name not in servers:
         raise CommandError(f"there is no server {name}", f"there are {', '.join(sorted(servers)) or 'none'}")
     return servers[name]
 
 
-def _given(options: Namespace) -> dict[str, Any]:
+def _entries(options: Namespace) -> dict[str, Any]:
     """Return the entries of the servers to add, by name."""
     if options.file is not None:
-        if options.command or options.url or options.env or options.header:
+        if options.command or options.url or options.env or options.header or options.login:
             raise CommandError("--from takes everything but the NAME from the file")
         return _from_file(options.file, options.name)
     if options.name is None or bool(options.url) == bool(options.command):
@@ -211,8 +280,8 @@ def _given(options: Namespace) -> dict[str, Any]:
     command, *arguments = options.command or [""]
     if os.sep in command:
         command = os.path.abspath(command)  # noqa: PTH100  (links stay)
-    variables = {"env": dict(options.env), "headers": dict(options.header)}
-    return {options.name: {"url": options.url, "command": command, "args": arguments, **variables}}
+    entry = {"env": dict(options.env), "headers": dict(options.header), "login": options.login}
+    return {options.name: {"url": options.url, "command": command, "args": arguments, **entry}}
 
 
 def _from_file(path: Path, name: str | None) -> dict[str, Any]:
@@ -221,14 +290,16 @@ def _from_file(path: Path, name: str | None) -> dict[str, Any]:
     except (OSError, ValueError) as failure:
         raise CommandError(f"{path} cannot be read: {failure}") from failure
     entries: dict[str, Any] = next((document[key] for key in _SECTIONS if isinstance(document.get(key), dict)), {})
-    found = {key: entry for key, entry in entries.items() if name in (None, key)}
-    if not found:
+    folder = path.absolute().parent
+    project = str(folder.parent if folder.name.startswith(".") else folder)
+    selected = {key: in_project(entry, project) for key, entry in entries.items() if name in (None, key)}
+    if not selected:
         raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
-    return found
+    return selected
 
 
 def _pair(text: str) -> tuple[str, str]:
-    found = re.fullmatch(r"([^:=\s]+)(?:=|\s*:\s*)(.*)", text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"([^:=\s]+)(?:=|\s*:\s*)(.*)", text, re.DOTALL)
+    if match is None:
         raise ArgumentTypeError(f"expected KEY=VALUE, or 'KEY: VALUE' for a header, got {text!r}")
-    return found[1], found[2]
+    return match[1], match[2]
