@@ -284,3 +284,41 @@ def test_a_folder_of_packages_that_a_command_could_create_is_reported(root, monk
     monkeypatch.setattr(site, "getusersitepackages", lambda: str(root / ".local/lib/python3/site-packages"))
     for name in [name for name, _ in available_levels() if name != "contained"]:
         assert "own environment" in found(name, root)[1]
+
+
+SHORTAGE = """
+import os, resource, sys
+from tools_shell import Bash
+workspace, case = sys.argv[1:]
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+if case == "few":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+else:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (300, hard))
+    held = []
+    try:
+        while True:
+            held.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        for _ in range(int(case)):
+            os.close(held.pop())
+    first = Bash(workspace).call(command="true")
+    assert not first.ok or first.metadata["isolation"] == os.environ["EXPECTED"], first
+    for descriptor in held:
+        os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+print(Bash(workspace).call(command="true").metadata["isolation"])
+"""
+
+
+@pytest.mark.parametrize("case", ["few", "2", "4", "6", "9", "12", "20"])
+def test_a_lack_of_descriptors_does_not_lower_the_level(root, case):
+    expected = Bash(root).call(command="true").metadata["isolation"]
+    done = subprocess.run(
+        [sys.executable, "-c", SHORTAGE, root, case],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "EXPECTED": expected},
+    )
+    assert done.stdout.strip() == expected, done.stderr

@@ -325,3 +325,42 @@ def test_the_output_of_a_job_names_protected_files_once(root, sandboxed):
     JobInput().call({"id": started.output["id"], "text": "go\n"}, context)
     texts = [JobOutput().call({"id": started.output["id"], "until_end": True}, context).content for _ in range(2)]
     assert ["created .envrc" in text for text in texts] == [True, False]
+
+
+@pytest.mark.parametrize("script", ["echo evil > $F/ask-tools/policy.toml", "mv $F old; mkdir -p $F/ask-tools; ls"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_settings_of_the_user_are_out_of_reach_if_the_workspace_is_the_home(
+    root, level, monkeypatch, script, exists
+):
+    """A policy that a command writes would decide about the next one."""
+    if level not in {"bubblewrap", "landlock"}:
+        pytest.skip("it is not a sandbox")
+    for name, folder in (("CONFIG", ".config"), ("DATA", ".local/share"), ("STATE", ".local/state")):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(root / folder))
+        if exists:
+            (root / folder / "ask-tools").mkdir(parents=True)
+            (root / folder / "ask-tools" / "policy.toml").write_text("secret")
+    monkeypatch.setenv("HOME", str(root))
+    for folder in (".config", ".local/share", ".local/state"):
+        result = Bash(root, sandbox=level).call(command=f"F={folder}; cat $F/ask-tools/*; {script}")
+        if level == "landlock":  # cannot hide a folder in a writable one
+            assert (result.error_type, "use a folder below it" in result.error) == ("unavailable", True)
+        else:
+            assert "secret" not in result.content
+    contents = [path.read_text() for path in root.rglob("policy.toml")]
+    assert contents == ["secret"] * 3 * exists
+
+
+def test_protected_names_of_two_parts_are_read_only_and_named(root, sandboxed):
+    (root / ".cargo").mkdir()
+    (root / ".cargo" / "config.toml").write_text("mine")
+    result = sandboxed("echo evil > .cargo/config.toml; mkdir -p .config/git; echo x > .config/git/config")
+    assert (root / ".cargo" / "config.toml").read_text() == "mine"
+    assert "[created .config/git/config: programs may run it" in result.content
+
+
+def test_a_later_command_can_remove_a_worktree(root, sandboxed):
+    make_repository(root)
+    sandboxed("git worktree add -q tree")
+    assert sandboxed("git worktree remove tree").output["exit_code"] == 0
+    assert not (root / "tree").exists()

@@ -145,11 +145,22 @@ def _mounts(
         at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
     for path in seen.writable:
         at[path] = ["--bind-try", path, path]
-    for path in filter(seen.can_be_guarded, seen.guarded):
-        at[path] = ["--ro-bind-try", path, path]
+    read_only = filter(seen.can_be_guarded, seen.guarded)
+    for path, words in (*((path, ["--ro-bind-try", path, path]) for path in read_only), *_hidden(seen)):
+        at[path] = words
         # Its parent folders become mounts, which cannot be moved away.
         way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
         at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
     # Folders of mount points are memory without a limit, and root can write to kernel settings in /proc.
-    closed = ["/dev", *(["/proc"] if bubblewrap.proc == "new" else []), *([] if is_everything else ["/"])]
+    closed = [
+        "/dev",
+        *(path for path, _ in _hidden(seen)),
+        *(["/proc"] if bubblewrap.proc == "new" else []),
+        *([] if is_everything else ["/"]),
+    ]
     return at, [word for path in closed for word in ("--remount-ro", path)]
+
+
+def _hidden(seen: Visible) -> list[tuple[str, list[str]]]:
+    """Return the options that cover each folder that must not be seen."""
+    return [(path, ["--tmpfs", path]) for path in seen.hidden if os.path.isdir(path)]

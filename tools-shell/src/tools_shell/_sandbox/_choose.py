@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.files import host_folders
+from tools_core.files import host_folders, is_inside, user_folders
 from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
 from tools_shell._git._user import user_settings
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tools_shell._process._network import Network
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._settings import Sandbox
+
+
+_OWN_FILES = "the workspace contains settings and approvals of ask-tools, which only bubblewrap can hide"
 
 
 @contextmanager
@@ -86,9 +89,15 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         return _without(sandbox)
     found: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
-        found = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *host_folders())
+        folders = (*host_folders(), *user_folders())
+        found = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *folders)
     if isinstance(found, Isolation):
+        for folder in found.seen.hidden:
+            if is_inside(folder, found.seen.writable):
+                os.makedirs(folder, mode=0o700, exist_ok=True)  # to cover it, or commands could create it
         return found
+    if _OWN_FILES in found:
+        raise ToolError(f"{found}; use a folder below it as the workspace", "unavailable")
     if sandbox.level != "sandboxed":
         message = f"a sandbox is required and there is none: {found}; or ask for the level 'sandboxed' to go without"
         raise ToolError(message, "unavailable")
@@ -100,7 +109,10 @@ def _best(sandbox: Sandbox, place: str, *_: object) -> Isolation | str:
     """Probe once for each combination of arguments."""
     from tools_shell._sandbox._probe import first_that_works  # Linux only
 
-    return first_that_works(candidates(sandbox, place), place, _levels(sandbox.level))
+    problem = first_that_works(candidates(sandbox, place), place, _levels(sandbox.level))
+    if isinstance(problem, str) and landlock_abi() and any(is_inside(path, [place]) for path in user_folders()):
+        return f"{problem}; {_OWN_FILES}"
+    return problem
 
 
 def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
@@ -125,7 +137,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
         )
         for variant in _variants(seen.writable)
     ]
-    if version:
+    if version and (is_everything or not any(is_inside(path, seen.writable) for path in seen.hidden)):
         missing = _true(
             {
                 "files": is_everything,

@@ -60,6 +60,7 @@ class Guard:
         self._can_mount = mounts
         self._workspace, self._names, self._writable = workspace, names, seen.writable
         self._read_only = tuple(filter(seen.can_be_guarded, seen.guarded))
+        self._hidden = seen.hidden
         self._folders: set[str] = set()  # that existed before the command
         self._repositories: dict[str, State] = {}
         self._states: dict[str, State] = {}  # of protected files, when they were last compared
@@ -101,15 +102,13 @@ class Guard:
         for top in self._tops:
             new: set[str] = set()
             for place, is_repository in self._places(top, new):
-                before = len(sentences)
                 try:
+                    self._remember(place)
                     if is_repository:
                         sentences += self._neutralized(place)
                     sentences += self._changes(place, is_repository=is_repository)
                 except OSError:  # removed in the meantime, or not permitted
                     continue
-                if is_repository or len(sentences) > before:
-                    self._remember(place)
         self._has_warned |= bool(sentences)
         if (rest := len(sentences) - _MAX_WARNINGS) > 0:
             sentences[_MAX_WARNINGS:] = [f"created or changed {rest} more protected files"]
@@ -122,6 +121,8 @@ class Guard:
                 self.is_complete = False
                 return
             folders.add(path)
+            if is_inside(path, self._hidden):
+                continue
             for name in listing.protected:
                 place = f"{path}/{name}"
                 yield place, fold_name(name) == ".git" and _is_folder(place)

@@ -68,10 +68,11 @@ def _listing(path: str, names: frozenset[str]) -> Listing:
 
 def _list(path: str, names: frozenset[str]) -> Listing:
     folders, protected, marks = [], [], []
+    parent = os.path.basename(path)
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
-            if is_protected(name, names):
+            if is_protected(name, names) or is_protected(f"{parent}/{name}", names):
                 protected.append(name)
                 if name == ".git" and entry.is_dir(follow_symlinks=False):
                     folders += [f".git/{each}" for each in _OF_GIT]

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_core.files import host_folders, is_inside
+from tools_core.files import host_folders, is_inside, user_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,12 +34,13 @@ _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 class Visible(NamedTuple):
     """Paths that can be read and executed, and paths that can be written; none is inside another of its kind.
 
-    `guarded` are folders inside writable ones that must not be written.
+    `guarded` are folders inside writable ones that must not be written, `hidden` those that must not be seen.
     """
 
     readable: tuple[str, ...]
     writable: tuple[str, ...]
     guarded: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
 
     def can_be_guarded(self, path: str) -> bool:
         """Return whether a mount can protect a path: not if it is a link or has to be writable."""
@@ -59,7 +60,7 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
         *_settled(_existing(sandbox.readable, "readable"), writable),
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
-    return Visible(outside, writable, _guarded(writable, [*given, *named]))
+    return Visible(outside, writable, _guarded(writable, [*given, *named]), _hidden([*writable, *outside], place))
 
 
 def passes_through(path: str, folders: Iterable[str]) -> bool:
@@ -125,6 +126,11 @@ def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     mine = [path for path in {*prefixes, *host_folders()} if passes_through(path, writable)]
     opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
     return () if "/" in writable else _outermost({*mine} - {*opened})
+
+
+def _hidden(visible: Sequence[str], place: str) -> tuple[str, ...]:
+    """Return the folders of the user's own settings, approvals and sessions, unless the workspace is in one."""
+    return _outermost(path for path in user_folders() if is_inside(path, visible) and not is_inside(place, [path]))
 
 
 def _with_targets(paths: Iterable[str]) -> Iterator[str]:
