@@ -24,7 +24,7 @@ def arun():
 
 @pytest.fixture(scope="session")
 def postgresql(tmp_path_factory):
-    """A server of the tests' own, in a temporary folder."""
+    """A PostgreSQL server in a temporary folder."""
     matches = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     initdb = shutil.which("initdb") or (str(matches[-1]) if matches else None)
     if initdb is None:

@@ -16,7 +16,7 @@ CALLS = {"a": "look", "b": "put", "c": "send", "d": "pay"}  # by id; the first t
 
 
 class Killer:
-    """A store that kills the process before or after one append, or cannot do it."""
+    """A store that kills the process before or after one append, or fails to append."""
 
     def __init__(self, store, moment, number):
         self._store = store
@@ -52,7 +52,7 @@ def make_agent(store, path, runtime="thread"):
 
     @tool(idempotent=True)
     def put() -> str:
-        """Change the same, however often it is called."""
+        """Change something, which repetition does not change again."""
         return run("put")
 
     @tool
@@ -75,7 +75,7 @@ def make_agent(store, path, runtime="thread"):
     return Agent("s", store=store, model=provider, tools=tools, instructions="Be careful.", runtime=runtime)
 
 
-def go_on(agent):
+def resume(agent):
     """Run the agent; with its prompt, unless the session has it."""
     has_prompt = any(message.role == "user" for message in agent.session)
     return agent.generate(None if has_prompt else "Go.")

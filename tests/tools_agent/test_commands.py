@@ -32,9 +32,9 @@ def place(tmp_path, monkeypatch):
 
 
 def ask(*words, code=0):
-    ended = subprocess.run([*COMMAND, *words], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    assert ended.returncode == code, ended.stderr
-    return SimpleNamespace(out=ended.stdout, err=ended.stderr)
+    process = subprocess.run([*COMMAND, *words], check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert process.returncode == code, process.stderr
+    return SimpleNamespace(out=process.stdout, err=process.stderr)
 
 
 def test_an_approval_in_another_process_runs_the_pending_call(place):
@@ -73,7 +73,7 @@ def test_yes_approves_calls_and_json_prints_the_response(place):
     assert again.out == f"{done['content']}\n"
 
 
-def test_the_demo_model_calls_a_tool_in_a_file_with_the_last_word_of_the_prompt(place):
+def test_the_demo_model_calls_a_tool_in_a_file(place):
     (place / "weather.py").write_text(
         "from tools_core import tool\n@tool(read_only=True)\ndef weather(city: str, days: int) -> str:\n"
         "    'Forecast.'\n    return f'{city}: sunny for {days} d'\n"
@@ -133,8 +133,8 @@ def test_sessions_are_listed_shown_forked_and_deleted(place):
         messages = [User(content="Hi"), Assistant(content="Look:", tool_calls=calls)]
         Session(messages, id="one", store=store, metadata={"model": "scripted:demo", "title": "Hi"})
     assert re.search(r"^one +\d{4}-\S+ \S+ +scripted:demo +Hi$", ask("sessions", "list").out, re.MULTILINE)
-    shown = ask("sessions", "show", "one").out
-    assert shown == 'user: Hi\nassistant: Look:\n  calls read_file {"path":"a\\u001b[2J"}\n'
+    output = ask("sessions", "show", "one").out
+    assert output == 'user: Hi\nassistant: Look:\n  calls read_file {"path":"a\\u001b[2J"}\n'
     history = ask("sessions", "show", "one", "--history").out.splitlines()
     assert re.match(r"2 +\S+ \S+ +message +\{", history[2])
 
@@ -153,18 +153,18 @@ def test_the_user_approves_or_denies_a_call_on_a_terminal(place, answer, is_writ
     words = ["run", "Look", "--model", "scripted:demo"]
     with subprocess.Popen([*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave) as process:
         os.close(slave)
-        seen = b""
-        while b"approve?" not in seen:
-            seen += os.read(master, 1000)
+        screen = b""
+        while b"approve?" not in screen:
+            screen += os.read(master, 1000)
         os.write(master, answer.encode() + b"\n")
-        while process.poll() is None or b"session" not in seen.rpartition(b"tokens:")[2]:
+        while process.poll() is None or b"session" not in screen.rpartition(b"tokens:")[2]:
             try:
-                seen += os.read(master, 1000)
+                screen += os.read(master, 1000)
             except OSError:  # the other end is closed
                 break
     os.close(master)
     assert process.returncode == 0
-    assert (b"Done: summary.md" in seen) == (place / "summary.md").exists() == is_written
+    assert (b"Done: summary.md" in screen) == (place / "summary.md").exists() == is_written
 
 
 @pytest.mark.slow

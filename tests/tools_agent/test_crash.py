@@ -38,7 +38,7 @@ def runs_of(path):
 
 def check_resumed(place, path, before, started, finished):
     with open_store(place) as store, program.make_agent(store, path) as agent:
-        assert program.go_on(agent).content == "All done."
+        assert program.resume(agent).content == "All done."
         messages = Session.open(store, "s").messages
     roles = ["system", "user", "assistant", "tool", "tool", "tool", "assistant", "tool", "assistant"]
     assert [message.role for message in messages] == roles
@@ -104,9 +104,9 @@ def test_a_failed_write_ends_the_run_without_losing_or_repeating_calls(tmp_path,
                 program.make_agent(failing, path, runtime) as agent,
                 pytest.raises(StoreError, match="the disk is full"),
             ):
-                program.go_on(agent)
+                program.resume(agent)
             with program.make_agent(store, path, runtime) as agent:
-                assert program.go_on(agent).content == "All done."
+                assert program.resume(agent).content == "All done."
                 results = [message for message in agent.session if isinstance(message, ToolResult)]
         assert [result.tool_call_id for result in results] == list(program.CALLS)
         runs = runs_of(path)
@@ -122,7 +122,7 @@ def test_the_kill_tests_cover_every_append(tmp_path):
     with SQLiteStore(tmp_path / "sessions") as store:
         counting = program.Killer(store, "", 0)
         with program.make_agent(counting, tmp_path / "runs") as agent:
-            program.go_on(agent)
+            program.resume(agent)
         assert -counting._left == APPENDS
 
 

@@ -61,10 +61,10 @@ def test_the_stop_reason_can_be_set():
 
 
 def test_tools_can_be_dicts_with_input_or_arguments():
-    given = {"id": "call_abc123", "name": "get_weather"}
+    values = {"id": "call_abc123", "name": "get_weather"}
     for key in ("input", "arguments"):
-        assert ToolCallMessage(role="assistant", tools=[{**given, key: {"city": "New York"}}]).tools == (WEATHER,)
-    assert ToolMessage(**given, input=None).input == ToolMessage(**given).input == {}
+        assert ToolCallMessage(role="assistant", tools=[{**values, key: {"city": "New York"}}]).tools == (WEATHER,)
+    assert ToolMessage(**values, input=None).input == ToolMessage(**values).input == {}
     with pytest.raises(ValueError, match="tools"):
         ToolCallMessage(role="assistant", tools=["get_weather"])
     with pytest.raises(ValueError, match="'system', 'user', 'assistant' or 'tool_result'"):

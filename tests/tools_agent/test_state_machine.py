@@ -1,4 +1,4 @@
-"""Whatever happens to a session, in whatever order, its tool calls and results fit together, and no effect repeats."""
+"""Calls and results of a session stay consistent, and no effect repeats, in any order of events."""
 
 import tempfile
 from collections import Counter
@@ -15,11 +15,11 @@ from tools_core import Context, ToolCall, tool
 
 
 class Killed(BaseException):
-    """The process ends here: nothing that it would do afterwards happens."""
+    """The process is killed here: no later code runs."""
 
 
 class MortalStore(SQLiteStore):
-    """A store in which the process can be killed, right before or after the write that `fuse` counts down to."""
+    """A store that can kill the process right before or after the write that `fuse` counts down to."""
 
     fuse = None
     is_before = False
@@ -45,7 +45,7 @@ class MortalStore(SQLiteStore):
 
 
 TOOLS = st.lists(st.sampled_from(["look", "write", "delete"]), max_size=3)
-# What is drawn must not depend on the session, whose records may come in another order when threads write them.
+# Drawn values must not depend on the session: threads may write its records in another order.
 PLACES = st.integers(0, 9)
 
 
@@ -75,7 +75,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.store = MortalStore(self.path)
         model = ScriptedProvider(default=self.reply)
         self.agent = Agent("chat", model=model, tools=self.tools(), store=self.store, runtime=self.runtime)
-        self.agent.session.on_message(self.called_back)
+        self.agent.session.on_message(self.count_message)
         self.stop_after = None
 
     @rule(plan=st.lists(TOOLS, max_size=2), prompt=st.sampled_from([None, "Go"]))
@@ -103,12 +103,12 @@ class SessionMachine(RuleBasedStateMachine):
         self.stop_after, self.plan = at, plan
         self.agent.heal = heal
         response = self.agent.generate("Go")
-        assert set(response.healed_tool_call_ids) <= {each.tool_call_id for each in self.results()}
+        assert set(response.healed_tool_call_ids) <= {message.tool_call_id for message in self.results()}
         self.stop_after = None
 
     @rule(which=PLACES, approved=st.booleans())
     def answer(self, which, approved):
-        waiting = [each["call_id"] for each in self.agent.session.pending_approvals]
+        waiting = [request["call_id"] for request in self.agent.session.pending_approvals]
         if waiting:
             (self.agent.session.approve if approved else self.agent.session.deny)(waiting[which % len(waiting)])
 
@@ -119,7 +119,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(which=PLACES, text=st.text(max_size=3), drop_call=st.booleans())
     def edit(self, which, text, drop_call):
-        messages = [each for each in self.agent.session if each.role != "tool"]
+        messages = [message for message in self.agent.session if message.role != "tool"]
         if messages:
             message = messages[which % len(messages)]
             changes = {"content": text}
@@ -129,7 +129,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(which=PLACES)
     def remove(self, which):
-        messages = [each for each in self.agent.session if each.role != "tool"]
+        messages = [message for message in self.agent.session if message.role != "tool"]
         if messages:
             self.agent.session.remove(messages[which % len(messages)].id)
 
@@ -163,23 +163,23 @@ class SessionMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_effect_is_repeated(self):
-        assert all(made == 1 for made in getattr(self, "effects", {}).values())
+        assert all(number == 1 for number in getattr(self, "effects", {}).values())
 
     # ---------------------------------------------------------------------------------------------------------- helpers
 
     def results(self):
-        return [each for each in self.agent.session if each.role == "tool"]
+        return [message for message in self.agent.session if message.role == "tool"]
 
     def reply(self, request):
         """Check that each call has its result, and reply with the next calls of the plan."""
         for place, message in enumerate(request.messages):
             calls = [call.id for call in message.tool_calls] if message.role == "assistant" else []
             following = request.messages[place + 1 : place + 1 + len(calls)]
-            assert [getattr(each, "tool_call_id", None) for each in following] == calls
+            assert [getattr(result, "tool_call_id", None) for result in following] == calls
         names = self.plan.pop(0) if self.plan else []
         return [ToolCall(f"call_{next(self.ids)}", name, {"text": name}) for name in names] or "Done"
 
-    def called_back(self, message):
+    def count_message(self, message):
         if self.stop_after is not None:
             self.stop_after -= 1
             if self.stop_after < 0:

@@ -63,7 +63,7 @@ def test_a_record_stores_any_json_even_text_that_databases_reject(store):
     assert store.sessions()[0].metadata == {"title": "\0\ud800"}
 
 
-def test_a_conflicting_append_writes_nothing(store):
+def test_a_conflicting_append_changes_no_record(store):
     store.create("s")
     store.append("s", [note("a")], after=0)
     for after in (0, 2):
@@ -72,7 +72,7 @@ def test_a_conflicting_append_writes_nothing(store):
     assert texts(store) == ["a"]
 
 
-def test_an_append_with_a_value_that_is_not_json_writes_nothing(store):
+def test_an_append_of_a_value_that_is_not_json_changes_no_record(store):
     store.create("s")
     with pytest.raises(TypeError):
         store.append("s", [note("a"), note(object())], after=0)
@@ -350,7 +350,7 @@ def test_a_stopped_server_raises_store_error_until_it_restarts(postgresql):
         assert texts(store) == ["a", "c"]
 
 
-def test_opening_a_file_that_is_no_database_raises_store_error(tmp_path):
+def test_opening_a_file_that_is_not_a_database_raises_store_error(tmp_path):
     (tmp_path / "text").write_text("This is not a database, but a text. " * 100)
     for path in (tmp_path / "text", tmp_path, tmp_path / "text" / "below"):
         with pytest.raises(StoreError, match=str(path)):

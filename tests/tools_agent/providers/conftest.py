@@ -1,4 +1,4 @@
-"""A small server that speaks as four providers do."""
+"""A small server that speaks the protocols of four providers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ USAGE = {"input": 10, "cached": 4, "output": 5}
 
 @dataclass
 class Answer:
-    """The reply of a model, in no provider's format; `events` replaces it by what one of them sends."""
+    """The reply of a model, in no provider's format; `events` are a provider's own events instead."""
 
     texts: tuple[str, ...] = ()
     calls: tuple[tuple[str, str, str], ...] = ()  # id, name, JSON text
@@ -139,7 +139,7 @@ def gemini(answer):
     }
 
 
-SPOKEN = {"openai": chat, "openai-responses": responses, "anthropic": anthropic, "gemini": gemini}
+PROTOCOLS = {"openai": chat, "openai-responses": responses, "anthropic": anthropic, "gemini": gemini}
 PROVIDERS = {
     "openai": OpenAIProvider,
     "openai-responses": OpenAIResponsesProvider,
@@ -154,9 +154,9 @@ def encoded(event):
 
 
 class Server:
-    """Gives the answers in `queue`, and keeps the bodies of requests."""
+    """Sends the answers in `queue`, and records the bodies of requests."""
 
-    def __init__(self, language):
+    def __init__(self, provider):
         self.queue: deque[Answer] = deque()
         self.bodies: list[Any] = []
         self.paths: list[str] = []
@@ -174,7 +174,7 @@ class Server:
             def do_POST(self):
                 outer.paths.append(self.path)
                 outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                outer.answer(self, outer.queue.popleft(), SPOKEN[language])
+                outer.answer(self, outer.queue.popleft(), PROTOCOLS[provider])
 
             def log_message(self, *words):
                 """Print nothing."""
@@ -183,7 +183,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}"
         threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
-    def answer(self, handler, answer, spoken):
+    def answer(self, handler, answer, protocol):
         failed = answer.status != 200
         handler.send_response(answer.status)
         handler.send_header("Content-Type", "application/json" if failed else "text/event-stream")
@@ -198,7 +198,7 @@ class Server:
             error = {"error": {"message": answer.error, "code": answer.code or answer.status}}
             handler.wfile.write(json.dumps(error).encode())
             return
-        events = list(answer.events or spoken(answer))[: answer.sent]
+        events = list(answer.events or protocol(answer))[: answer.sent]
         with contextlib.suppress(ConnectionError):  # the client may hang up at any time
             for data in [answer.raw.encode()] if answer.raw else map(encoded, events):
                 handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -216,7 +216,7 @@ class Server:
 
 @dataclass
 class Api:
-    """A provider and its server; `delays` are the times it would have slept."""
+    """A provider and its server; `delays` are its delays before retries."""
 
     name: str
     provider: Any

@@ -1,4 +1,4 @@
-"""The providers against aimock, a server of other authors that speaks as the real ones do."""
+"""The providers against aimock, a server of other authors that imitates the real ones."""
 
 import json
 import subprocess
@@ -112,11 +112,11 @@ def test_results_of_calls_lead_to_a_reply(provider):
     assert reply.stop_reason == "stop"
 
 
-def test_a_length_stop_is_reported(provider):
+def test_a_reply_that_is_too_long_stops_with_length(provider):
     assert pieces(provider, User(content="story"))[-1].stop_reason == "length"
 
 
-def test_reasoning_is_shown_and_accepted_again(provider):
+def test_reasoning_is_streamed_and_accepted_in_later_requests(provider):
     *deltas, reply = pieces(provider, User(content="think"))
     reasoning = "".join(delta.content for delta in deltas if isinstance(delta, ReasoningDelta))
     assert (reasoning, reply.content) == ("Let me think.", "Done.")
@@ -124,14 +124,14 @@ def test_reasoning_is_shown_and_accepted_again(provider):
     assert again.content == "Done."
 
 
-def test_a_rate_limit_is_tried_again(provider):
+def test_a_rate_limited_request_is_retried(provider):
     retrying, *_, reply = pieces(provider, User(content=f"busy {provider.name}"))
     assert isinstance(retrying, Retrying)
     assert reply.content == "Free again."
 
 
-def test_a_cut_stream_is_tried_again_without_doubled_text(provider):
-    found = pieces(provider, User(content=f"cut {provider.name}"))
-    [at] = [index for index, piece in enumerate(found) if isinstance(piece, Retrying)]
-    *deltas, reply = found[at + 1 :]
+def test_a_retry_of_a_cut_stream_doubles_no_text(provider):
+    received = pieces(provider, User(content=f"cut {provider.name}"))
+    [at] = [index for index, piece in enumerate(received) if isinstance(piece, Retrying)]
+    *deltas, reply = received[at + 1 :]
     assert "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == reply.content == "word " * 40

@@ -30,7 +30,7 @@ def _without_keys(monkeypatch):
         ("gemini", "GEMINI_API_KEY"),
     ],
 )
-def test_a_model_is_found_by_its_name_once_its_key_is_there(name, key, monkeypatch):
+def test_get_provider_needs_the_key_of_the_provider(name, key, monkeypatch):
     with pytest.raises(ProviderError, match=f"^{name}: no API key; set the environment variable {key}$"):
         get_provider(f"{name}:large:latest")
     monkeypatch.setenv(key, "x")
@@ -39,7 +39,7 @@ def test_a_model_is_found_by_its_name_once_its_key_is_there(name, key, monkeypat
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "openai:", "mistral:large", ""])
-def test_an_unknown_name_is_refused_with_the_known_ones(model):
+def test_the_error_for_an_unknown_provider_lists_the_providers(model):
     with pytest.raises(ProviderError, match="providers are openai, openai-responses, anthropic, gemini"):
         get_provider(model)
 

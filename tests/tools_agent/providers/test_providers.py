@@ -1,4 +1,4 @@
-"""Promises of all providers, each through its real SDK and a server that speaks as it does."""
+"""Promises of all providers, through the real SDKs and a server that speaks their protocols."""
 
 import asyncio
 import contextlib
@@ -97,7 +97,7 @@ def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
     assert reply.items == ()
 
 
-def test_half_a_surrogate_pair_is_replaced_since_no_api_takes_it(api):
+def test_requests_replace_half_surrogate_pairs(api):
     service = api(HELLO)
     streamed(service, ask(User(content="caf\udce9, not café")))
     assert "caf\ufffd, not café" in json.dumps(service.body, ensure_ascii=False)
@@ -111,7 +111,7 @@ def test_usage_counts_cached_tokens_as_input(api):
     ("answer", "reason"),
     [(HELLO, "stop"), (HELLO | {"stop": "length"}, "length"), (HELLO | {"stop": "filter"}, "content_filter")],
 )
-def test_the_reason_to_stop_has_one_word_for_all_providers(api, answer, reason):
+def test_all_providers_share_the_words_for_stop_reasons(api, answer, reason):
     service = api(answer)
     *_, reply = streamed(service)
     assert reply.content == "Hello"
@@ -119,7 +119,7 @@ def test_the_reason_to_stop_has_one_word_for_all_providers(api, answer, reason):
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
-def test_a_refusal_is_the_text_of_the_reply_and_its_reason_to_stop(connect, name):
+def test_a_refusal_is_the_text_and_the_stop_reason_of_the_reply(connect, name):
     *deltas, reply = streamed(connect(name, {"refusal": "I will not."}))
     assert text_of(deltas) == reply.content == "I will not."
     assert (reply.stop_reason, reply.tool_calls) == ("refusal", ())
@@ -133,19 +133,19 @@ def test_the_error_for_a_cut_off_call_names_the_call(connect, name):
     assert api.delays == []
 
 
-def test_an_event_of_another_shape_is_an_error_that_shows_it(connect):
+def test_the_error_for_a_malformed_event_contains_the_event(connect):
     odd = {"choices": [{"index": 0, "delta": {"content": [{"type": "thinking"}]}}]}
     with pytest.raises(ProviderError, match=r"the server sent .*thinking"):
         streamed(connect("openai", {"events": [odd]}))
 
 
-def test_a_status_in_an_event_counts_as_that_of_a_response(connect):
+def test_a_status_in_an_event_is_treated_as_the_status_of_the_response(connect):
     api = connect("openai", {"events": [{"error": {"message": "busy", "code": 502}}]}, HELLO)
     assert streamed(api)[-1].content == "Hello"
     assert len(api.delays) == 1
 
 
-def test_an_event_without_choices_is_passed_over(connect):
+def test_an_event_without_choices_is_skipped(connect):
     end = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
     *_, reply = streamed(connect("openai", {"events": [{"choices": None}, end]}))
     assert reply.content == "Hi"
@@ -172,13 +172,13 @@ def test_only_its_own_provider_receives_reasoning_again(api, connect):
     results = [ToolResult(tool_call_id=id_, name="math.add", result=Result.ok(3)) for id_ in ("call_1", "call_2")]
     history = [User(content="Hi"), reply, *results]
     streamed(service, ask(*history))
-    [kept] = {
+    [reasoning] = {
         "openai": lambda body: [body["messages"][1].get("reasoning_content")],
         "openai-responses": lambda body: [item["encrypted_content"] for item in body["input"] if "summary" in item],
         "anthropic": lambda body: [part["signature"] for part in body["messages"][1]["content"] if "thinking" in part],
         "gemini": lambda body: [body["contents"][1]["parts"][-1]["thoughtSignature"]],
     }[service.name](service.body)
-    assert kept in ("Hmm.", "e", "signed", "c2lnbmVk+/8=", "c2lnbmVk-_8=")
+    assert reasoning in ("Hmm.", "e", "signed", "c2lnbmVk+/8=", "c2lnbmVk-_8=")
     for name in {"openai", "openai-responses", "anthropic", "gemini"} - {service.name}:
         other = connect(name, HELLO)
         streamed(other, ask(*history))
@@ -283,18 +283,18 @@ def test_a_setting_that_an_api_lacks_is_an_error_that_names_it(connect, name, se
         streamed(connect(name), ask(settings={setting: 1}))
 
 
-def test_a_setting_that_the_sdk_does_not_know_is_a_provider_error(api):
+def test_an_unknown_setting_is_a_provider_error(api):
     with pytest.raises(ProviderError, match=r"(?s)rejects a name in `settings`.*colour"):
         streamed(api(), ask(settings={"colour": "red"}))
 
 
-def test_blank_messages_do_not_reach_an_api_that_refuses_them(api):
+def test_blank_messages_are_not_sent_to_apis_that_refuse_them(api):
     service = api(HELLO)
     streamed(service, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
     if service.name in ("anthropic", "gemini"):
         key, part = ("messages", "content") if service.name == "anthropic" else ("contents", "parts")
-        shown = [[each["text"] for each in message[part]] for message in service.body[key]]
-        assert shown == [["(the conversation continues)"], ["Hello"], ["(empty)", "Hi"]]
+        texts = [[block["text"] for block in message[part]] for message in service.body[key]]
+        assert texts == [["(the conversation continues)"], ["Hello"], ["(empty)", "Hi"]]
     else:
         assert "\\n" not in json.dumps(service.body.get("messages", service.body.get("input")))
 
@@ -347,7 +347,7 @@ def test_structured_output_has_no_nulls_of_strict_mode(api):
     assert schema["properties"]["n"] == {"type": "integer"}
 
 
-def test_a_schema_that_the_api_cannot_take_is_explained_in_words(api):
+def test_an_unsupported_schema_becomes_an_instruction(api):
     service = api({"texts": ["[1]"]})
     *_, reply = streamed(service, ask(output_schema={"type": "array", "items": {"type": "integer"}}))
     assert "Reply with JSON that fits this JSON Schema" in json.dumps(service.body)
@@ -368,7 +368,7 @@ def busy(status, **headers):
 
 
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_overload_is_retried_after_the_delay_that_the_api_names(api, pieces, status):
+def test_overload_is_retried_after_the_delay_of_the_api(api, pieces, status):
     service = api(busy(status, retry_after="7"), busy(status), HELLO)
     first, second, *deltas, reply = pieces(service)
     assert isinstance(first, Retrying)
@@ -380,7 +380,7 @@ def test_overload_is_retried_after_the_delay_that_the_api_names(api, pieces, sta
     assert len(service.server.bodies) == 3
 
 
-def test_attempts_end_with_an_error_that_says_why(api, pieces):
+def test_the_last_attempt_raises_the_error_of_the_api(api, pieces):
     service = api(*[busy(503)] * 3)
     with pytest.raises(ProviderError, match=rf"{service.name}: 503 overloaded") as caught:
         pieces(service)
@@ -395,7 +395,7 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
     [({"retry_after_ms": "1500"}, 1.5, 1.5), ({"retry_after": SOON}, 0, 50), ({}, 0.375, 0.5)],
     ids=["milliseconds", "date", "none"],
 )
-def test_the_time_to_wait_is_read_in_every_form(connect, headers, least, most):
+def test_all_forms_of_retry_delays_are_read(connect, headers, least, most):
     retrying, *_ = streamed(connect("openai", busy(429, **headers), HELLO))
     assert least <= retrying.delay <= most
 
@@ -419,7 +419,7 @@ def test_an_error_that_forbids_retries_is_not_retried(connect, answer):
 
 
 @pytest.mark.parametrize("sent", [2, 3])
-def test_a_connection_cut_in_mid_stream_doubles_neither_text_nor_calls(api, pieces, sent):
+def test_a_retry_of_a_cut_stream_doubles_neither_text_nor_calls(api, pieces, sent):
     service = api(CALL | {"sent": sent}, CALL)
     received = pieces(service)
     [at] = [index for index, piece in enumerate(received) if isinstance(piece, Retrying)]

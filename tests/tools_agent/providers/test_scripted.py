@@ -32,7 +32,7 @@ def test_stream_and_astream_yield_the_deltas_and_then_the_whole_reply(reply):
     *deltas, message = pieces = streamed(ScriptedProvider(reply))
     assert without_id(astreamed(ScriptedProvider(reply))) == without_id(pieces)
     assert "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == message.content
-    calls = [ToolCall(each.id, each.name, each.arguments) for each in deltas if isinstance(each, ToolCallDelta)]
+    calls = [ToolCall(delta.id, delta.name, delta.arguments) for delta in deltas if isinstance(delta, ToolCallDelta)]
     assert [call.arguments for call in calls] == [call.arguments for call in message.tool_calls]
     assert [call.id for call in message.tool_calls] == ["call_1", "call_2"][: len(calls)]
     assert message.stop_reason == (reply.stop_reason if reply is REPLY else "tool" if calls else "stop")
@@ -48,7 +48,7 @@ def test_new_calls_receive_ids_that_the_conversation_lacks():
     assert message.tool_calls[0].id == "call_2"
 
 
-def test_requests_are_kept_as_they_were():
+def test_recorded_requests_do_not_change_with_the_conversation():
     provider, messages = ScriptedProvider(default="ok"), [User(content="a")]
     streamed(provider, Request(model="any", messages=messages))
     messages.append(User(content="b"))

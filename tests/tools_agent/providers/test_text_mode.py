@@ -132,8 +132,8 @@ WORDS = st.text("abc .\n", max_size=9).map(str.strip)
 def test_calls_survive_writing_and_reading_without_loss(content, arguments, name):
     calls = [ToolCall(str(index), name, values) for index, values in enumerate(arguments)]
     model = ScriptedProvider("ok")
-    asked = Request(model="m", messages=[User(content="Hi"), Assistant(content=content, tool_calls=calls)])
-    list(TextMode(model).stream(asked))
+    request = Request(model="m", messages=[User(content="Hi"), Assistant(content=content, tool_calls=calls)])
+    list(TextMode(model).stream(request))
     *deltas, reply = replied(model.calls[0].messages[-1].content)
     assert reply.content == text_of(deltas).strip() == content
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [(name, values) for values in arguments]
@@ -168,11 +168,11 @@ def test_results_that_the_model_invents_are_dropped():
 
 
 def test_the_last_call_needs_no_end_tag_unless_a_limit_cut_it_off():
-    whole = CALL.removesuffix("</tool_call>")
-    *_, reply = replied(whole)
+    unclosed = CALL.removesuffix("</tool_call>")
+    *_, reply = replied(unclosed)
     assert reply.tool_calls[0].arguments == {"path": "a", "lines": 2}
     with pytest.raises(ProviderError, match=r"cut off \(length\) in a tool call"):
-        replied(Assistant(content=whole[:-6], stop_reason="length"))
+        replied(Assistant(content=unclosed[:-6], stop_reason="length"))
 
 
 def test_a_retry_discards_the_text_before_it_in_coroutines_too():
