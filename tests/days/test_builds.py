@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import sysconfig
 
 import pytest
 
@@ -42,6 +45,45 @@ server.serve_forever()
 
 
 @pytest.mark.slow
+def test_a_project_is_built_with_make(day, level):
+    """Build with make, change an input, build only what changed, repair a broken target, and clean up."""
+    day.repository({"Makefile": MAKEFILE, "data/1.txt": "a\nb\n", "data/2.txt": "c\n", ".gitignore": "report.txt\n"})
+    assert "made report.txt" in day.bash("make")
+    assert day.bash("make") == "make: Nothing to be done for 'all'.\n"
+    assert "Error 1" in day.bash("make check", exit_code=2)
+    day.call("write_file", path="data/3.txt", content="b\n")
+    assert "made report.txt" in day.bash("make -j2 check")
+    assert day.read("report.txt").split() == ["1", "a", "2", "b", "1", "c"]
+    day.bash("make clean && git add . && git commit -qm 'Add b'")
+
+
+@pytest.mark.slow
+def test_an_npm_project_uses_a_package_from_a_local_archive(day):
+    """Install a package from an archive with npm, write a script that uses it, and run the project's tests."""
+    npm = shutil.which("npm") or shutil.which("npm", path=sysconfig.get_path("scripts"))
+    if npm is None:
+        pytest.skip("npm is not installed")
+    path = f"export PATH=$PATH:{os.path.dirname(npm)}"
+    day.repository(
+        {
+            "left/package.json": '{"name": "left", "version": "1.2.0", "main": "index.js"}\n',
+            "left/index.js": "module.exports = (text, width) => String(text).padStart(width);\n",
+            "app/package.json": '{"name": "app", "version": "1.0.0", "scripts": {"test": "node --test"}}\n',
+            ".gitignore": "node_modules/\n*.tgz\n",
+        }
+    )
+    day.bash(f"{path}; npm pack --silent", workdir="left", timeout=300)
+    log = day.bash(f"{path}; npm install --offline ../left/left-1.2.0.tgz", workdir="app", timeout=300)
+    assert "added 1 package" in log
+    test = "require('node:test')('pads', () => require('assert').equal(require('left')(7, 3), '  7'));\n"
+    day.call("write_file", path="app/pad.test.js", content=test)
+    assert re.search(r"pass 1\b", day.bash(f"{path}; npm test", workdir="app", timeout=300))
+    assert "node_modules" not in day.call("glob", pattern="**/*.js").content
+    day.bash("git add . && git commit -qm 'Use left'")
+    assert "file:../left/left-1.2.0.tgz" in day.shell("git show :app/package.json")
+
+
+@pytest.mark.slow
 def test_a_server_and_its_client_run_inside_one_script(day):
     """Start a server in the background of a script, run requests against it, and let the script end it."""
     day.write({"public/index.html": "<h1>Shop</h1>\n"})
@@ -60,7 +102,7 @@ END
 
 @pytest.mark.slow
 def test_a_long_build_is_cut_continued_and_stopped(day):
-    """A build exceeds the limit of its call; it continues as a job from where it was, is watched and stopped."""
+    """A build exceeds the limit of its call; a job continues it, is watched and stopped."""
     build = "for n in $(seq 1000); do [ -e out/$n ] || { sleep 0.1; echo step $n | tee out/$n; }; done"
     day.write({"build.sh": f"mkdir -p out\n{build}\n"})
     cut = day.attempt("bash", command="bash build.sh", timeout=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import sysconfig
 
 import pytest
 
@@ -32,13 +33,121 @@ shop-total = "shop.command:main"
 [tool.pytest.ini_options]
 addopts = "-p no:cacheprovider"
 """
+WORDCOUNT = """\
+import argparse
+import sys
+
+
+def count(lines, top):
+    words = {}
+    for line in lines:
+        for word in line.split():
+            words[word] = words.get(word, 0) + 1
+    return sorted(words, key=lambda word: (-words[word], word))[:top]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Count words.")
+    parser.add_argument("--top", type=int, default=3)
+    print(*count(sys.stdin, parser.parse_args().top))
+"""
+TEST_WORDCOUNT = """\
+import unittest
+
+from wordcount import count
+
+
+class TestCount(unittest.TestCase):
+    def test_order(self):
+        self.assertEqual(count(["b a", "b"], 2), ["b", "a"])
+"""
+PARALLEL = """\
+import asyncio
+import concurrent.futures
+import multiprocessing
+
+
+def square(number):
+    return number**2
+
+
+async def square_later(number):
+    await asyncio.sleep(0)
+    return number**2
+
+
+async def main():
+    return sum(await asyncio.gather(*map(square_later, range(10))))
+
+
+if __name__ == "__main__":
+    with concurrent.futures.ThreadPoolExecutor(8) as threads, multiprocessing.Pool(4) as processes:
+        print(sum(threads.map(square, range(10))), sum(processes.map(square, range(10))), asyncio.run(main()))
+"""
 # Without the plugins of this repository's environment, which the sandbox hides.
 TESTS = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH=src {sys.executable} -m pytest -q"
 
 
+def test_a_failing_test_is_fixed(day, level):
+    """Run the tests, read the failure, correct the function, and commit when all pass."""
+    day.repository(SHOP)
+    failure = day.bash(TESTS, exit_code=1)
+    assert "assert 99.9 == 90" in failure and "tests/test_cart.py:9: AssertionError" in failure
+    assert "src/shop/cart.py" in day.call("grep", pattern=r"def total\b", type="py").content
+    day.call("read_file", path="src/shop/cart.py")
+    fixed = "sum(prices) * (100 - discount) / 100"
+    day.call("edit_file", path="src/shop/cart.py", old_string="sum(prices) - discount / 100", new_string=fixed)
+    assert "2 passed" in day.bash(f"{TESTS} && git commit -qam 'Fix the discount'")
+    assert day.shell("git show --stat --format=%an%n%s").startswith("Ada Lovelace\nFix the discount\n")
+
+
+@pytest.mark.slow
+def test_a_package_is_built_in_an_environment_and_released(day):
+    """Create an environment, install the project in it, add a command, build a wheel and install that."""
+    day.repository(SHOP | {"pyproject.toml": PYPROJECT})
+    day.bash(f"{sys.executable} -m venv .venv", timeout=300)
+    # There is no network to install pytest and hatchling from.
+    day.bash(f"echo {sysconfig.get_path('purelib')} > $(echo .venv/lib/python3*/site-packages)/shared.pth")
+    command = "import sys\n\nfrom shop import total\n\n\ndef main():\n    print(total(map(float, sys.argv[1:])))\n"
+    day.call("write_file", path="src/shop/command.py", content=command)
+    install = ".venv/bin/pip install -q --no-index --no-build-isolation --disable-pip-version-check"
+    day.bash(f"{install} --editable .", timeout=300)
+    assert day.bash(".venv/bin/shop-total 1 2.5") == "3.5\n"
+    tests = "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 .venv/bin/python -m pytest -q"
+    assert "1 failed, 1 passed" in day.bash(tests, exit_code=1)
+
+    day.bash("sed -i 's:sum(prices) - discount / 100:sum(prices) * (100 - discount) / 100:' src/shop/cart.py")
+    assert "2 passed" in day.bash(tests)
+    day.bash(f".venv/bin/python -m hatchling build && {install} --force-reinstall dist/shop-0.1.0-*.whl", timeout=300)
+    assert "shop/command.py" in day.bash("python3 -m zipfile -l dist/shop-0.1.0-*.whl && mv src away")
+    assert day.bash(".venv/bin/shop-total 40 2 && mv away src") == "42.0\n"
+    day.bash("git add . && git commit -qm 'Add a command' && git tag -am 'First release' v0.1.0")
+    assert day.shell("git describe") == "v0.1.0\n"
+
+
+@pytest.mark.slow
+def test_a_program_is_debugged_with_prints_and_tracebacks(day):
+    """Reproduce a crash with the user's input, read the traceback, add logging, and fix the cause."""
+    report = (
+        "import sys\n\nfor line in sys.stdin:\n    name, amount = line.split(',')\n    print(name, int(amount) * 2)\n"
+    )
+    day.repository({"report.py": report, "input.csv": "ada,20\nbob,\n"})
+    crash = day.bash("python3 report.py", exit_code=1, stdin="ada,20\nbob,\n")
+    assert crash.startswith("ada 40\n") and "ValueError: invalid literal for int()" in crash and "line 5" in crash
+    lines = ["    if not amount.strip():", "        print('no amount:', name, file=sys.stderr)", "        continue"]
+    hunk = "\n".join(["@@", "     name, amount = line.split(',')", *(f"+{line}" for line in lines)])
+    patch = f"*** Begin Patch\n*** Update File: report.py\n{hunk}\n*** End Patch\n"
+    day.call("apply_patch", patch=patch)
+    assert (
+        day.bash("python3 report.py < input.csv 2> errors.txt; cat errors.txt && rm errors.txt")
+        == "ada 40\nno amount: bob\n"
+    )
+    day.bash("git commit -qam 'Report missing amounts'")
+
+
 @pytest.mark.slow
 def test_a_program_is_stepped_through_in_the_debugger(day):
-    """Debug with pdb on a terminal: set a breakpoint, look at variables, change one, and let it end."""
+    """Debug with pdb on a terminal: set a breakpoint, look at variables, change one, and continue to the end."""
     day.write({"loop.py": "total = 0\nfor number in range(5):\n    total += number\nprint('total', total)\n"})
     job = day.start("python3 -m pdb loop.py", "(Pdb)", tty=True)
     for command, answer in [
@@ -73,6 +182,51 @@ def test_data_is_explored_in_a_session_of_python(day):
 
 
 @pytest.mark.slow
+def test_a_slow_function_is_profiled_and_replaced(day):
+    """Profile a slow program, replace a list by a set, and compare results and calls."""
+    program = "def unique(words):\n    seen = []\n    for word in words:\n        if seen.count(word) == 0:\n"
+    program += (
+        "            seen.append(word)\n    return len(seen)\n\n\nprint(unique([n % 500 for n in range(5000)]))\n"
+    )
+    day.repository({"unique.py": program})
+    profile = "python3 -m cProfile -s tottime unique.py"
+    before = day.bash(profile)
+    assert before.startswith("500\n") and "unique.py:1(unique)" in before and "5000 " in before
+    day.call("read_file", path="unique.py")
+    loop = program[program.index("    seen") : program.index("    return")]
+    day.call("edit_file", path="unique.py", old_string=loop, new_string="    seen = set(words)\n")
+    after = day.bash(profile)
+    assert after.startswith("500\n") and "count" not in after
+    day.bash("git commit -qam 'Count words with a set'")
+
+
+@pytest.mark.slow
+def test_a_module_is_split_and_its_imports_are_updated(day):
+    """Move functions into a new module, update every import with grep and edits, and run the tests."""
+    helpers = "def slug(text):\n    return text.lower().replace(' ', '-')\n\n\ndef short(text):\n    return text[:1]\n"
+    page = "from helpers import short, slug\n\nprint(slug('A B'), short('Ada'))\n"
+    users = {f"pages/page{number}.py": page for number in range(12)}
+    day.repository({"helpers.py": helpers, **users})
+    day.call("move_path", source="helpers.py", destination="lib/text.py")
+    day.call("write_file", path="lib/__init__.py", content="")
+    paths = [
+        line.partition(":")[0]
+        for line in day.call("grep", pattern="from helpers import", output_mode="files").content.splitlines()
+        if line.startswith("pages/")
+    ]
+    assert len(paths) == 12
+    for path in paths:
+        day.call("read_file", path=path)
+        day.call("edit_file", path=path, old_string="from helpers import", new_string="from lib.text import")
+    out = day.bash(
+        "for page in pages/*.py; do PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=. python3 $page; done | sort | uniq -c"
+    )
+    assert out.split() == ["12", "a-b", "A"]
+    day.bash("git add -A && git commit -qm 'Move helpers to lib.text'")
+    assert " rename helpers.py => lib/text.py (100%)\n" in day.shell("git show --summary --format= -M")
+
+
+@pytest.mark.slow
 def test_notebooks_are_read_changed_and_run(day):
     """Read a notebook, change the source of a cell, and run its cells as a program."""
     cells = [
@@ -101,3 +255,51 @@ def test_settings_and_secrets_come_from_the_environment(day, monkeypatch):
     assert day.bash("set -a; . ./.env; python3 settings.py") == "production [redacted PAYMENT_API_KEY]\n"
     day.uncommitted = ["?? .env"]
     assert os.environ["PAYMENT_API_KEY"] not in day.call("python", code="open('.env').read()").content
+
+
+@pytest.mark.slow
+def test_documentation_examples_are_run_as_tests(day):
+    """Run the doctests of a page and of a module, and correct the example that is out of date."""
+    day.repository(
+        {
+            "README.md": "Usage:\n\n>>> import shapes\n>>> shapes.area(2, 3)\n5\n",
+            "shapes.py": "def area(a, b):\n    return a * b\n",
+        }
+    )
+    failure = day.bash("PYTHONDONTWRITEBYTECODE=1 python3 -m doctest README.md", exit_code=1)
+    assert "Expected:\n    5\nGot:\n    6\n" in failure
+    day.call("read_file", path="README.md", offset=3, limit=3)
+    day.call("edit_file", path="README.md", old_string="\n5\n", new_string="\n6\n")
+    day.bash("PYTHONDONTWRITEBYTECODE=1 python3 -m doctest README.md && git commit -qam 'Correct an example'")
+
+
+@pytest.mark.slow
+def test_a_missing_package_is_reported_at_once(day):
+    """Install a package without a network: pip fails soon, and the result explains that there is no network."""
+    day.bash(f"{sys.executable} -m venv --without-pip .venv")
+    install = f"{sys.executable} -m pip --python .venv install --retries 0 --index-url https://pypi.invalid/simple rich"
+    result = day.call("bash", command=install, timeout=120)
+    assert result.output["exit_code"] == 1 and "rich" in result.output["output"]
+
+
+@pytest.mark.slow
+def test_a_concurrent_program_is_checked(day):
+    """Write a program with threads, processes and coroutines, run it with limits, and stop an endless loop."""
+    day.call("write_file", path="work.py", content=PARALLEL)
+    assert day.bash("python3 -B work.py") == "285 285 285\n"
+    endless = day.attempt("python", code="print('begin', flush=True)\nwhile True: pass", timeout=1)
+    assert endless.error_type == "timeout_error" and "begin" in endless.content
+    assert day.python("1 + 1") == "2"
+
+
+@pytest.mark.slow
+def test_a_command_line_program_is_written_with_its_tests(day):
+    """Write a program with argparse and its unittest tests, try its help, its errors and a pipe."""
+    day.repository({"README.md": "# wordcount\n", ".gitignore": "__pycache__/\n"})
+    day.call("write_file", path="wordcount.py", content=WORDCOUNT)
+    day.call("write_file", path="test_wordcount.py", content=TEST_WORDCOUNT)
+    assert "Ran 1 test" in day.bash("python3 -m unittest 2>&1")
+    assert "Count words." in day.bash("python3 wordcount.py --help")
+    assert "invalid int value: 'x'" in day.bash("python3 wordcount.py --top x", exit_code=2)
+    assert day.bash("yes a b a | head -n 1000 | python3 wordcount.py --top 1") == "a\n"
+    day.bash("git add . && git commit -qm 'Count words'")
