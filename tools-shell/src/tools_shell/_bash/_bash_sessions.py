@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.files import is_inside, state_path
-from tools_shell._bash._snapshot import LARGEST, Snapshot, parse, program, starting
+from tools_shell._bash._snapshot import MAX_SIZE, Snapshot, parse, program, starting
 from tools_shell._process._run import run
 from tools_shell._sandbox._start import start
 
@@ -65,8 +65,8 @@ class BashSession:
             arguments = [*command.arguments, "-c", starting(shared), "bash"]
             process = start(command._replace(arguments=arguments, extra=(shared,)))
             ended = run(process, output, stdin=stdin, limit=limit, cancelled=cancelled)
-            saved = os.pread(file.fileno(), LARGEST + 1, len(text))
-        after = parse(saved, command.environment) if len(saved) <= LARGEST else None
+            saved = os.pread(file.fileno(), MAX_SIZE + 1, len(text))
+        after = parse(saved, command.environment) if len(saved) <= MAX_SIZE else None
         if after is not None and after != before:
             self._save(after)
         return ended, after is not None

@@ -8,7 +8,6 @@ function of the script replaces it.
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,19 +16,18 @@ from tools_shell._redactor import encoded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-LARGEST = 16 << 20  # bytes of a snapshot
+MAX_SIZE = 16 << 20  # bytes of a snapshot
 _HIDDEN = 10  # the number of the snapshot's descriptor in bash, hidden from the script's commands
-_TRAPS = "ERR DEBUG RETURN HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD WINCH CONT"
 _BY_DEFAULT = frozenset(("braceexpand", "hashall", "interactive-comments"))
 # Variables that bash sets, or that belong to one process.
-_OWN = """
+_BASH_VARIABLES = """
     BASH BASHOPTS BASHPID BASH_ALIASES BASH_ARGC BASH_ARGV BASH_ARGV0 BASH_CMDS BASH_COMMAND BASH_EXECUTION_STRING
     BASH_LINENO BASH_LOADABLES_PATH BASH_SOURCE BASH_SUBSHELL BASH_VERSINFO BASH_VERSION COMP_WORDBREAKS DIRSTACK
     EPOCHREALTIME EPOCHSECONDS EUID FUNCNAME GROUPS HISTCMD HOSTNAME HOSTTYPE LINENO MACHTYPE OSTYPE PIPESTATUS PPID
     PWD RANDOM SECONDS SHELLOPTS SHLVL SRANDOM UID _ ASK_TOOLS_\\w*
 """
-_OWN_LINE = re.compile(
-    rf"declare -\S+ (?:{'|'.join(_OWN.split())})(?:=|$)"
+_BASH_LINE = re.compile(
+    rf"declare -\S+ (?:{'|'.join(_BASH_VARIABLES.split())})(?:=|$)"
     '|declare -x (?:HOME|TMPDIR|TEMP|TMP)="[^"]*/ask-tools-[^"]*"$'  # set by a sandbox for one call
 )
 _DECLARED = re.compile(r"^declare -\S+ (\w+)", re.MULTILINE)
@@ -43,35 +41,29 @@ if [[ -z ${ASK_TOOLS_SAVED-} ]]; then
 ASK_TOOLS_SAVED=1
 ASK_TOOLS_OUT=@OUT@; \builtin true >&@OUT@ || ASK_TOOLS_OUT=@HIDDEN@
 {
-\builtin trap -p @TRAPS@; \builtin printf '\0'
 \builtin trap - ERR DEBUG RETURN
 \builtin set +o
 \builtin set +euxvfC +o posix
-\builtin printf '\0%s\0' "$ASK_TOOLS_STATUS"
-\builtin shopt -p; \builtin printf '\0'
-\builtin alias -p; \builtin printf '\0'
-\builtin declare -p; \builtin printf '\0'
-\builtin declare -f; \builtin printf '\0'
-\builtin declare -F; \builtin printf '\0'
-\builtin umask -p; \builtin printf '\0%q\0' "$PWD"
-if [[ $# -gt 0 ]]; then \builtin printf '%q ' "$@"; fi; \builtin printf '\0'
-for ((ASK_TOOLS_N = ${#DIRSTACK[@]} - 1; ASK_TOOLS_N > 0; --ASK_TOOLS_N)); do
-\builtin printf '\\builtin pushd -n %q\n' "${DIRSTACK[ASK_TOOLS_N]}"
-done
-\builtin printf '\0end'
+\builtin printf '\0%s' "$ASK_TOOLS_STATUS"
+\builtin printf '\0'; \builtin shopt -p
+\builtin printf '\0'; \builtin alias -p
+\builtin printf '\0'; \builtin declare -p
+\builtin printf '\0'; \builtin declare -f
+\builtin printf '\0'; \builtin declare -F
+\builtin printf '\0'; \builtin umask -p
+\builtin printf '\0%q\0end' "$PWD"
 } >&"$ASK_TOOLS_OUT"
 fi
 } < /dev/null > /dev/null 2>&1"""
-_FIELDS = 13
-_TRAP = re.compile(r"trap -- (?:'[^']*'|\\')* \S+\n")
+_FIELDS = 10
 
 
 class Snapshot(NamedTuple):
-    """The state after a script. `setup` restores it except for `late`: options and traps that affect the script."""
+    """The state after a script. `setup` restores it except for its options, which affect the script that restores."""
 
     setup: str = ""
-    late: str = ""
-    folder: str = ""
+    options: str = ""
+    folder: str = ""  # quoted for bash
     status: int = 0
 
 
@@ -88,29 +80,25 @@ def starting(file: int) -> str:
 
 def program(before: Snapshot, script: str, file: int) -> bytes:
     """Return the program that restores `before`, runs `script`, and writes the new snapshot to a descriptor."""
-    save = _saving(file)
-    setup = f"\\builtin unset REPLY\n{before.folder}\n{before.setup}"
+    save = quoted(_SAVE.replace("@OUT@", str(file)).replace("@HIDDEN@", str(_HIDDEN)))
+    # A removed folder is created for a moment, so that the shell is in a removed folder, as before.
+    folder = before.folder
+    enter = (
+        f'\\builtin cd -- {folder} || {{ mkdir -- {folder} && cd -- {folder} && rmdir -- "$PWD"; }}' if folder else ""
+    )
+    setup = f"\\builtin unset REPLY\n{enter}\n{before.setup}"
+    is_quiet = before.status and "set -o errexit" not in before.options
     parts = [
         f"{{ \\builtin eval {quoted(setup)}; }} > /dev/null 2>&1",
         f"\\builtin trap {save} EXIT",
-        f"{{ \\builtin eval {quoted(before.late)}; }} 2> /dev/null" if before.late else "",
-        f"(\\builtin exit {before.status})" if before.status and not _reacts(before.late) else "",
-        # `!` keeps a failing last command from running the ERR trap twice.
+        f"{{ \\builtin eval {quoted(before.options)}; }} 2> /dev/null" if before.options else "",
+        f"(\\builtin exit {before.status})" if is_quiet else "",
+        # `!` keeps a failing last command from running an ERR trap twice.
         f"! \\builtin eval {quoted(encoded(script))} {file}>&-",
         f"{{ ASK_TOOLS_STATUS=${{PIPESTATUS[0]}}; \\builtin eval {save}; }} > /dev/null 2>&1",
         '\\builtin exit "$ASK_TOOLS_STATUS"',
     ]
     return "; ".join(filter(None, parts)).encode() + b"\0"
-
-
-@functools.cache
-def _saving(file: int) -> str:
-    return quoted(_SAVE.replace("@OUT@", str(file)).replace("@HIDDEN@", str(_HIDDEN)).replace("@TRAPS@", _TRAPS))
-
-
-def _reacts(late: str) -> bool:
-    """Return whether a failing command would end the shell or run a trap."""
-    return "set -o errexit" in late or " ERR\n" in late or " DEBUG\n" in late
 
 
 def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
@@ -122,7 +110,7 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     fields = data.decode(errors="surrogateescape").split("\0")
     if len(fields) != _FIELDS or fields[-1] != "end":
         return None
-    traps, options, status, shopts, aliases, variables, functions, attributes, umask, folder, words, stack, _ = fields
+    options, status, shopts, aliases, variables, functions, attributes, umask, folder, _ = fields
     chosen: dict[str, list[str]] = {"-s": [], "-u": []}
     for line in shopts.splitlines():
         _, sign, name = line.split()
@@ -132,21 +120,15 @@ def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
         # No aliases while the snapshot is read.
         f"shopt -s {' '.join(chosen['-s'])}; shopt -u expand_aliases {' '.join(chosen['-u'])}",
         _changed(variables, environment),
-        stack,
         aliases,
         functions,
         *(f"\\builtin {line}" for line in attributes.splitlines() if not line.startswith("declare -f ")),
         "\\builtin shopt -s expand_aliases" if "expand_aliases" in chosen["-s"] else "",
-        f"\\builtin set -- {words}",
     ]
-    late = [
-        *(f"\\builtin {line}\n" for line in options.splitlines() if _is_unusual(line)),
-        *(f"\\builtin {trap}" for trap in _TRAP.findall(traps)),
-    ]
-    # A removed folder is created for a moment, so that the shell is in a removed folder, as before.
-    back = f"\\builtin cd -- {folder} || {{ mkdir -- {folder} && \\builtin cd -- {folder} && rmdir -- {folder}; }}"
-    setup_text = "\n".join(stripped for part in setup if (stripped := part.rstrip("\n")))
-    return Snapshot(setup_text, "".join(late), back, int(status) if status.isdigit() else 0)
+    unusual = [f"\\builtin {line}\n" for line in options.splitlines() if _is_unusual(line)]
+    return Snapshot(
+        "\n".join(stripped for part in setup if (stripped := part.rstrip("\n"))), "".join(unusual), folder, int(status)
+    )
 
 
 def _is_unusual(option: str) -> bool:
@@ -157,6 +139,6 @@ def _is_unusual(option: str) -> bool:
 def _changed(variables: str, environment: Mapping[str, str]) -> str:
     """Return the declarations that differ from `environment`, and commands that unset removed variables."""
     same = {f'declare -x {name}="{value.translate(_IN_QUOTES)}"' for name, value in environment.items()}
-    kept = [line for line in variables.split("\n") if line not in same and not _OWN_LINE.match(line)]
-    gone = environment.keys() - set(_DECLARED.findall(variables))
-    return "\n".join([*kept, *(f"\\builtin unset {name}" for name in gone)])
+    changed = [line for line in variables.split("\n") if line not in same and not _BASH_LINE.match(line)]
+    removed = environment.keys() - set(_DECLARED.findall(variables))
+    return "\n".join([*changed, *(f"\\builtin unset {name}" for name in removed)])
