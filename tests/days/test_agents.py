@@ -15,6 +15,7 @@ import pytest
 
 from tools_agent import Agent, ScriptedProvider, SQLiteStore
 from tools_core import ToolCall
+from tools_runtime import Policy
 
 
 def call(tool, /, **arguments):
@@ -39,6 +40,30 @@ def test_an_agent_fixes_a_bug_and_commits(day):
     response = agent.generate("The mean is wrong.")
     assert (response.outcome, response.content) == ("completed", "Fixed.")
     assert results(response)[-1].startswith("2.0\nAda Lovelace\n")
+
+
+@pytest.mark.slow
+def test_scripts_that_read_run_at_once_and_a_commit_waits(day):
+    """A rule allows scripts that only read: git status and git diff run at once, a commit waits for the user."""
+    day.repository({"a.txt": "1\n"})
+    day.write({"a.txt": "2\n"})
+    model = ScriptedProvider(
+        call("bash", command="git status --short && git diff --stat && git log --oneline"),
+        call("bash", command="git commit -qam 'Count on'"),
+        "Committed.",
+    )
+    policy = Policy([{"decision": "allow", "tool": "bash", "read_only": True}])
+    options = {"model": model, "tools": day.registry, "workspace": day.workspace, "policy": policy}
+    with SQLiteStore(day.home / "sessions.db") as store:
+        agent = Agent("commit", store=store, **options)
+        response = agent.generate("Commit my change")
+        assert " M a.txt" in results(response)[0] and response.interrupt_reason == "approval_required"
+        (request,) = agent.session.pending_approvals
+        assert request["arguments"]["command"] == "git commit -qam 'Count on'"
+        assert day.shell("git log --format=%s") == "Start the project\n"
+        agent.session.approve(request["call_id"])
+        assert agent.generate().content == "Committed."
+    assert day.shell("git log -1 --format=%s") == "Count on\n"
 
 
 MORNING = """

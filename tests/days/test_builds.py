@@ -83,6 +83,30 @@ def test_an_npm_project_uses_a_package_from_a_local_archive(day):
     assert "file:../left/left-1.2.0.tgz" in day.shell("git show :app/package.json")
 
 
+def test_a_server_started_as_a_job_answers_every_other_call(day, level):
+    """Start a development server, fetch from it with bash, python and a second job, edit, restart and stop it."""
+    day.write({"server.py": SERVER, "title.txt": "first\n"})
+    job = day.start("python3 server.py", " now")
+    url = re.search(r"http://\S+", day.call("job_output", id=job).content)[0]
+    fetch = "import urllib.request; print(urllib.request.urlopen('%s').read().decode())"
+    assert day.bash(f'python3 -c "{fetch % (url + "bash")}"') == '{"path": "/bash", "title": "first"}\n'
+    assert (
+        day.call("python", code=fetch % (url + "python")).output["output"] == '{"path": "/python", "title": "first"}\n'
+    )
+    day.call("read_file", path="title.txt")
+    day.call("edit_file", path="title.txt", old_string="first", new_string="second")
+    other = day.start(f'python3 -c "{fetch % (url + "job")}"')
+    assert '"title": "second"' in day.call("job_output", id=other, until_end=True, wait=30).content
+    assert re.findall(r"^/\w+$", day.call("job_output", id=job).content, re.MULTILINE) == ["/bash", "/python", "/job"]
+
+    day.call("job_stop", id=job)
+    assert "urlopen error" in day.bash(f'python3 -c "{fetch % url}"', exit_code=1)
+    port = url.rstrip("/").rpartition(":")[2]
+    day.bash(f"sed -i 's/, 0), Handler/, {port}), Handler/' server.py")
+    day.start("python3 server.py", f"127.0.0.1:{port}/ now")
+    assert "second" in day.bash(f'python3 -c "{fetch % url}"')
+
+
 @pytest.mark.slow
 def test_a_server_and_its_client_run_inside_one_script(day):
     """Start a server in the background of a script, run requests against it, and let the script end it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 APP = {
@@ -67,6 +69,22 @@ def test_a_branch_is_rebased_and_its_history_cleaned(day):
     assert "CONFLICT" in day.bash("git rebase feature", exit_code=1)
     day.bash("git checkout -q --theirs README.md && git add README.md && GIT_EDITOR=true git rebase --continue")
     assert "It helps." in day.read("README.md")
+
+
+@pytest.mark.slow
+def test_work_is_stashed_for_an_urgent_fix_in_a_second_worktree(day):
+    """Stash unfinished work, repair a release in a second worktree, take the fix over and continue."""
+    day.repository(APP)
+    day.bash("git tag v1 && sed -i '1i import os' app.py && echo notes > notes.txt")
+    day.bash("git stash push -q --include-untracked && git worktree add -q hotfix -b hotfix v1")
+    day.call("read_file", path="hotfix/app.py")
+    day.call("edit_file", path="hotfix/app.py", old_string="greet('you')", new_string="greet('world')")
+    day.bash("git commit -qam 'Greet the world' && git tag v1.0.1", workdir="hotfix")
+    day.bash("git cherry-pick v1.0.1 && git worktree remove hotfix && git branch -qD hotfix && git stash pop -q")
+    assert day.shell("git worktree list").count("\n") == 1
+    assert day.shell("git log -1 --format=%s") == "Greet the world\n"
+    assert day.read("app.py").startswith("import os\n") and day.read("app.py").endswith("print(greet('world'))\n")
+    day.uncommitted = [" M app.py", "?? notes.txt"]
 
 
 @pytest.mark.slow
@@ -191,6 +209,18 @@ def test_large_files_and_many_commits_are_handled(day):
     )
     assert day.bash("git log -G'^123' --format=%s -- log.txt") == "Entry 123\n"
     assert day.shell("git rev-list --count HEAD") == "301\n"
+
+
+@pytest.mark.slow
+def test_old_clones_and_folders_are_moved_and_deleted(day):
+    """Clone two libraries to compare them, rename one, and delete the other with its worktree and its copy."""
+    day.shell("git init -q origin && cd origin && echo 1 > a && git add a && git commit -qm Start")
+    day.bash("git clone -q origin one && git clone -q origin two && git -C one worktree add -q ../three")
+    day.bash("diff one/a two/a && mv two renamed && git -C renamed log --oneline")
+    day.bash("cp -r one copy && rm -rf copy/.git && mv copy/a copy/b && rm -r copy")
+    day.bash("git -C one worktree remove ../three")
+    day.bash("rm -rf one")
+    assert sorted(os.listdir(day.workspace)) == ["origin", "renamed"]
 
 
 def settings_outside(day):
