@@ -126,6 +126,22 @@ def test_the_error_for_a_misspelt_session_suggests_the_right_name(words):
     assert "there is no session 'tidi-up'\n  did you mean tidy-up?" in error
 
 
+def test_a_question_of_a_tool_is_answered_by_another_process(place):
+    (place / "book.py").write_text(
+        "from tools_core import Context, tool\n@tool(read_only=True)\ndef book(context: Context) -> str:\n"
+        "    'Book.'\n    return context.ask('Which day?', ['Monday', 'Friday'])\n"
+    )
+    words = ["run", "--session", "s", "--tools", "./book.py"]
+    pending = ask(*words, "Book it", "--model", "scripted:demo", code=1).err
+    assert (
+        "waits for an answer: book asks: Which day? (Monday, Friday)\n  answer: ask-tools sessions answer s" in pending
+    )
+    assert "one of Monday, Friday" in ask("sessions", "answer", "s", "Sunday", code=2).err
+    ask("sessions", "answer", "s", "Friday")
+    assert ask(*words).out == "book returned: Friday\n"
+    assert "no such call waits for an answer" in ask("sessions", "answer", "s", "Friday", code=2).err
+
+
 @pytest.mark.slow
 def test_sessions_are_listed_shown_forked_and_deleted(place):
     calls = (ToolCall("call_1", "read_file", {"path": "a\x1b[2J"}),)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
-from tools_agent._commands.sessions import add_store, approval_lines, opened, short, unknown_session
+from tools_agent._commands.sessions import add_store, opened, request_lines, short, unknown_session
 from tools_core import ToolCall
 from tools_core.command import (
     CommandError,
@@ -204,7 +204,7 @@ def _report(response: Response, session: Session, resume: str, options: Namespac
             }
         )
     for request in response.pending:
-        note("\n".join(approval_lines(request)))
+        note("\n".join(request_lines(request, session.id, options.store)))
     note(f"tokens: {usage.input_tokens:,} in, {usage.output_tokens:,} out; session {session.id}")
     if response.outcome in ("completed", "halted"):
         return 0

@@ -1,7 +1,8 @@
-"""`ask-tools sessions`: list, show, fork and delete sessions."""
+"""`ask-tools sessions`: list, show, fork and delete sessions, and answer questions of tools."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 _EPILOG = """\
 actions:
   list                list the sessions, the latest first
-  show NAME           print the messages, and the calls that wait for approval; --history prints each record
+  show NAME           print the messages, and the pending calls; --history prints each record
+  answer NAME ANSWER  answer the question of a pending call; with --call ID, if several calls wait
   fork NAME [NEW]     copy a session, with --until N the first N records of its history
   delete NAME         delete a session
 Exit codes: 0 done, 1 the store failed or the session is in use, 2 wrong usage or an unknown session.
@@ -30,11 +32,13 @@ _MAX_SHORT = 200  # characters of a value on one line
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `sessions`."""
-    parser.description = "List, show, fork and delete the sessions of `ask-tools run`."
+    parser.description = "List, show, fork and delete the sessions of `ask-tools run`, and answer questions of tools."
     parser.epilog = _EPILOG
     parser.add_argument("action", choices=list(_ACTIONS), metavar="ACTION", help="see below")
     parser.add_argument("name", metavar="NAME", nargs="?", help="the session")
-    parser.add_argument("new", metavar="NEW", nargs="?", help="fork: the name of the copy; by default a new one")
+    text = "fork: the name of the copy, by default a new one; answer: the answer"
+    parser.add_argument("value", metavar="NEW|ANSWER", nargs="?", help=text)
+    parser.add_argument("--call", metavar="ID", help="answer: the call with the question; by default the first one")
     parser.add_argument("--history", action="store_true", help="show: print the records, with their numbers")
     parser.add_argument("--until", metavar="N", type=int, help="fork: the number of the last record to copy")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -82,10 +86,10 @@ def _show(options: Namespace, store: Store) -> None:
         pending = session.pending_approvals + session.pending_questions
         write_json({"id": session.id, "messages": messages, "pending": pending})
     else:
-        write("\n".join(_lines(session)))
+        write("\n".join(_lines(session, options.store)))
 
 
-def _lines(session: Session) -> Iterator[str]:
+def _lines(session: Session, place: str | None) -> Iterator[str]:
     for message in session:
         name = f" {message.name}" if message.role == "tool" else ""
         yield f"{message.role}{name}: {message.content}".rstrip()
@@ -94,13 +98,25 @@ def _lines(session: Session) -> Iterator[str]:
             text = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)
             yield one_line(f"  calls {call.name} {text}")
     for request in session.pending_approvals + session.pending_questions:
-        yield from approval_lines(request)
+        yield from request_lines(request, session.id, place)
+
+
+def _answer(options: Namespace, store: Store) -> None:
+    from tools_agent import Session  # not needed for --help
+
+    session = Session.open(store, options.name)
+    calls = [question["call_id"] for question in session.pending_questions]
+    if not calls or options.call not in (None, *calls):
+        raise CommandError("no such call waits for an answer", f"ask-tools sessions show {options.name}")
+    if options.value is None:
+        raise CommandError("answer needs an ANSWER", f"ask-tools sessions show {options.name}")
+    session.answer(options.call or calls[0], options.value)
 
 
 def _fork(options: Namespace, store: Store) -> None:
     from tools_agent import Session  # not needed for --help
 
-    new = Session.open(store, options.name).fork(options.new, until=options.until)
+    new = Session.open(store, options.name).fork(options.value, until=options.until)
     if options.json:
         write_json({"id": new.id})
     else:
@@ -117,6 +133,7 @@ _COLUMNS = ("model", "title")  # metadata from `ask-tools run`
 _ACTIONS: dict[str, Callable[[Namespace, Store], None]] = {
     "list": _list,
     "show": _show,
+    "answer": _answer,
     "fork": _fork,
     "delete": _delete,
 }
@@ -150,11 +167,16 @@ def unknown_session(name: str, store: Store) -> CommandError:
     return CommandError(f"there is no session {name!r}", suggestion, "list of sessions: ask-tools sessions list")
 
 
-def approval_lines(request: Mapping[str, Any]) -> list[str]:
-    """Return a request for approval, uncut, with one argument per line."""
+def request_lines(request: Mapping[str, Any], session: str, store: str | None) -> list[str]:
+    """Return a request for approval or a question, uncut, with one argument per line, and the command to answer it."""
     if "question" in request:
         choices = f" ({', '.join(request['choices'])})" if request["choices"] else ""
-        return [one_line(f"waits for an answer: {request['tool']} asks: {request['question']}{choices}")]
+        place = ["--store", store] if store else []
+        command = shlex.join(["ask-tools", "sessions", "answer", session, *place, "--call", request["call_id"]])
+        return [
+            one_line(f"waits for an answer: {request['tool']} asks: {request['question']}{choices}"),
+            one_line(f"  answer: {command} ANSWER"),
+        ]
     tool = request["tool"] + (f" of {request['agent']}" if "agent" in request else "")
     details = {"files": request.get("effects", {}).get("paths"), "workspace": request.get("workspace")}
     return [
