@@ -483,7 +483,7 @@ async def plus(a: int, b: int) -> int:
 
 tools = {f"plus_{number}": plus.renamed(f"plus_{number}") for number in range(1_000)}
 server = Server([plus] if sys.argv[1:] != ["many"] else tools)
-server.run_http(port=int(sys.argv[1])) if sys.argv[1:] not in ([], ["many"]) else server.run_stdio()
+server.run_http(port=int(sys.argv[1]), no_token=True) if sys.argv[1:] not in ([], ["many"]) else server.run_stdio()
 """
 
 

@@ -159,6 +159,6 @@ def add_numbers(a: int, b: int) -> dict[str, int]:
 if __name__ == "__main__":
     server = Server(TOOLS, name="judged", version="1.2.3")
     if "--http" in sys.argv:
-        server.run_http(port=0)
+        server.run_http(port=0, no_token=True)
     else:
         server.run_stdio()

@@ -66,6 +66,7 @@ def read() -> str:
 server = Server([run, big, wait, block, shout, read], output_budget=None)
 if "--http" in sys.argv:
     oauth = OAuth(*sys.argv[2:], ("tools",)) if sys.argv[2:] else None
-    server.run_http(port=0, token=os.environ.get("TOKEN"), oauth=oauth)
+    token = os.environ.get("TOKEN")
+    server.run_http(port=0, token=token, oauth=oauth, no_token=token is None and oauth is None)
 else:
     server.run_stdio()

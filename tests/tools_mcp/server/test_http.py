@@ -185,10 +185,31 @@ def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope
         assert post(port, headers | {"Authorization": "Bearer secret"}, body).status_code == 200
 
 
+def test_a_server_without_a_token_prints_a_new_one(tmp_path, serving, envelope):
+    with serving(tmp_path, [sys.executable, "-m", "tools_core", "serve", "--http", "0"]) as (process, port):
+        entry = json.loads(process.stderr.readline().partition(": ")[2])["mcpServers"]["ask-tools"]
+        headers, body = request("tools/list", envelope=envelope)
+        assert entry["url"] == f"http://127.0.0.1:{port}/mcp"
+        assert post(port, headers, body).status_code == 401
+        assert post(port, headers | entry["headers"], body).status_code == 200
+
+
+def test_idle_connections_do_not_keep_other_clients_out(tmp_path, serving, envelope):
+    limited = ["prlimit", "--nofile=200:200", *PROGRAM, "--http"]
+    with ExitStack() as stack:
+        process, port = stack.enter_context(serving(tmp_path, limited))
+        for _ in range(260):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        headers, body = request("tools/list", envelope=envelope)
+        assert post(port, headers, body).status_code == 200
+        process.terminate()
+        assert process.stderr.read() == ""
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.2", "example.com", "::"])  # noqa: S104  (refused)
-def test_a_host_that_others_can_reach_needs_a_token(host):
-    with pytest.raises(ValueError, match="other machines"):
-        Server([]).run_http(host)
+def test_a_host_that_others_can_reach_has_a_token(host):
+    with pytest.raises(ValueError, match="no_token is for a server on"):
+        Server([]).run_http(host, no_token=True)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ class Issuer(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.key = ec.generate_private_key(ec.SECP256R1())
         self.reads = 0
+        self.is_failing = False
 
     def token(self, key=None, kid="one", algorithm="ES256", **changes):
         claims = {"iss": self.url, "aud": AUDIENCE, "exp": time.time() + 600, "sub": "ada", "scope": "tools"} | changes
@@ -44,7 +45,7 @@ class Handler(BaseHTTPRequestHandler):
             "/keys": {"keys": [public]},
         }
         issuer.reads += self.path == "/keys"
-        self.send_response(200 if self.path in answers else 404)
+        self.send_response(503 if issuer.is_failing else 200 if self.path in answers else 404)
         self.end_headers()
         self.wfile.write(json.dumps(answers.get(self.path)).encode())
 
@@ -89,6 +90,7 @@ def test_a_token_of_the_issuer_for_this_server_counts(issuer):
         {"key": ec.generate_private_key(ec.SECP256R1())},
         {"key": "0" * 32, "algorithm": "HS256"},
         {"algorithm": "none"},
+        {"scope": 5},
     ],
     ids=lambda changes: " ".join(changes) if isinstance(changes, dict) else None,
 )
@@ -104,6 +106,20 @@ def test_what_is_no_token_does_not_count(issuer, token):
 def test_made_up_keys_do_not_make_the_server_ask_the_issuer_again_and_again(issuer):
     assert verify(issuer, *(issuer.token(kid=f"made up {number}") for number in range(50))) == [None] * 50
     assert issuer.reads == 1
+
+
+def test_a_failing_issuer_keeps_no_user_out(issuer, monkeypatch):
+    monkeypatch.setattr("tools_mcp._server._oauth._PAUSE", 0.0)
+    monkeypatch.setattr("tools_mcp._server._oauth._FRESH", 0.0)
+    oauth = OAuth(issuer.url, AUDIENCE)
+
+    async def main():
+        assert await oauth.verify_token(issuer.token())
+        issuer.is_failing = True
+        assert await oauth.verify_token(issuer.token(kid="made up")) is None
+        assert await oauth.verify_token(issuer.token())
+
+    anyio.run(main)
 
 
 def test_an_issuer_without_tls_is_refused():

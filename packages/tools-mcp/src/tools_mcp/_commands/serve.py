@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tools_core.command import CommandError, load_tools, select_tools
+from tools_core.command import CommandError, is_terminal, load_tools, note, select_tools
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
 _NEEDED = {
-    "http": ("url", "token_file", "oauth_issuer"),
+    "http": ("url", "token_file", "no_token", "oauth_issuer"),
     "oauth_issuer": ("oauth_audience", "oauth_scopes"),
 }
 PATTERNS = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME, separated by commas"
@@ -25,11 +26,11 @@ _EPILOG = f"""\
 Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
 an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
 
-Over HTTP, clients send `Authorization: Bearer TOKEN` where there is a --token-file or ${_TOKEN},
-or an access token of the --oauth-issuer. A host that other machines can reach needs one of these.
+Over HTTP, clients send `Authorization: Bearer TOKEN` with the token of --token-file or ${_TOKEN}, else with
+a new one that is printed, or an access token of the --oauth-issuer.
 
 examples:
-  ask-tools serve --tools 'read_*,grep,glob'         what a client starts by itself: ask-tools mcp install
+  ask-tools serve --tools 'read_*,grep,glob'         what a client starts itself: ask-tools mcp install
   ask-tools serve --allow 'write_file,edit_file' --workspace ~/project
   ask-tools serve --http 8000                        http://127.0.0.1:8000/mcp
   ask-tools serve --http 0.0.0.0:8000 --url https://tools.example.com/mcp --oauth-issuer https://login.example.com
@@ -57,6 +58,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL", help="HTTP: the URL for clients, where it differs, as behind a proxy")
     text = f"HTTP: a file with the bearer token that clients must send; by default ${_TOKEN}"
     parser.add_argument("--token-file", metavar="FILE", help=text)
+    text = "HTTP: let every user and program of this machine call the tools and approve the calls"
+    parser.add_argument("--no-token", action="store_true", help=text)
     text = "HTTP: the authorization server whose JWT access tokens clients must send"
     parser.add_argument("--oauth-issuer", metavar="URL", help=text)
     parser.add_argument("--oauth-audience", metavar="TEXT", help="HTTP: the audience of the tokens; by default --url")
@@ -90,10 +93,13 @@ def run(options: Namespace) -> int:
             timeout=options.timeout or None,
         )
         if options.http is None:
+            if is_terminal(sys.stdin):
+                note("waiting for an MCP client on standard input; a client starts this itself: ask-tools mcp install")
             server.run_stdio()
         else:
             host, port = _address(options.http)
-            server.run_http(host, port, url=options.url, token=_token(options, token), oauth=_oauth(options))
+            secrets: dict[str, Any] = {"token": _token(options, token), "oauth": _oauth(options)}
+            server.run_http(host, port, url=options.url, no_token=options.no_token, **secrets)
     except (OSError, ValueError) as error:
         raise CommandError(str(error), "ask-tools serve --help") from error
     return 0

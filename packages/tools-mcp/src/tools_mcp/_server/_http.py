@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import logging
 import re
+import resource
 import socket
 import sys
 from contextlib import suppress
@@ -19,6 +21,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +31,36 @@ if TYPE_CHECKING:
 
     from tools_mcp._server._oauth import OAuth
 
-_FAREWELL = 3  # seconds for calls to end after SIGTERM
+_GRACE = 3  # seconds for calls to end after SIGTERM
+_BACKLOG = 32  # connections; asyncio accepts as many at once, and logs an error for each without a descriptor
+_REQUEST_LIMIT = 30.0  # seconds for the headers and the body of a request, up to twice that
+_MAX_SESSIONS = 1_000
+_SESSION_LIMIT = 600.0  # seconds without a request
+
+
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # the class that uvicorn has chosen
+    """A connection that is closed if its client sends no whole request in time, or if there are too many."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        # Half of the descriptors remain for tools.
+        if len(self.connections) > min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 2_000):
+            waiting = (other for other in self.connections if other is not self and _is_waiting(other))
+            next(waiting, self).transport.close()
+        self._check(self)
+
+    def _check(self, last: object) -> None:
+        if self.cycle is last and _is_waiting(self):
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self.loop.call_later(_REQUEST_LIMIT, self._check, self.cycle)
+
+
+def _is_waiting(connection: Any) -> bool:
+    """Return whether the client has to send more of a request."""
+    cycle = connection.cycle
+    is_unfinished = cycle is None or cycle.response_complete or cycle.more_body
+    return is_unfinished and not connection.transport.is_closing()
 
 
 class OneToken:
@@ -63,13 +95,15 @@ def make_app(
         transport_security=_checks(host, url),
         auth=AuthSettings.model_validate(auth) if verifier else None,
         token_verifier=verifier,
+        session_idle_timeout=_SESSION_LIMIT,
+        max_sessions=_MAX_SESSIONS,
     )
     app.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=400))  # not an error of the server
     return app
 
 
-def run(app: Starlette, host: str, port: int, close: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM; `close` ends streams that would otherwise stay open."""
+def run(app: Starlette, host: str, port: int, close: Callable[[], None], token: str | None) -> None:
+    """Serve until SIGINT or SIGTERM; `close` ends streams that would otherwise stay open. A new `token` is printed."""
 
     class HTTPServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -77,12 +111,17 @@ def run(app: Starlette, host: str, port: int, close: Callable[[], None]) -> None
             await super().shutdown(sockets)
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with suppress(KeyboardInterrupt), socket.create_server((host, port), family=family, backlog=2048) as listening:
+    with suppress(KeyboardInterrupt), socket.create_server((host, port), family=family, backlog=_BACKLOG) as listening:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio sets it for its own sockets only
-        sys.stderr.write(f"Serving http://{_in_url(host)}:{listening.getsockname()[1]}/mcp; end with Ctrl-C\n")
+        url = f"http://{_in_url(host)}:{listening.getsockname()[1]}/mcp"
+        sys.stderr.write(f"Serving {url}; end with Ctrl-C\n")
+        if token is not None:
+            entry = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
+            sys.stderr.write(f"Clients send this token: {json.dumps({'mcpServers': {'ask-tools': entry}})}\n")
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_FAREWELL
-        )
+            app, http=_Protocol, backlog=_BACKLOG, log_level="warning", access_log=False, server_header=False,
+            timeout_graceful_shutdown=_GRACE,
+        )  # fmt: skip
         logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
         HTTPServer(config).run(sockets=[listening])
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.metadata import version as version_of
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import NotificationOptions
@@ -141,19 +142,20 @@ class Server:
         url: str | None = None,
         token: str | None = None,
         oauth: OAuth | None = None,
+        no_token: bool = False,
     ) -> None:
         """Serve clients over HTTP, until SIGINT or SIGTERM; port 0 takes any free one. For the rest see `http_app`.
 
-        Raises: ValueError for a host that other machines can reach, without a token or OAuth; OSError if the address
-            is in use.
+        Without `token` and `oauth`, a new token is printed. With `no_token`, every user and program of this machine
+        can call the tools and approve the calls.
+
+        Raises: ValueError for `no_token` with a host that other machines can reach; OSError if the address is in use.
         """
-        if token is None and oauth is None and not _http.is_loopback(host):
-            raise ValueError(
-                f"{host} can be reached from other machines, and whoever reaches the server can use its tools. "
-                "Give it a token or an OAuth issuer, or serve on 127.0.0.1."
-            )
-        app = self.http_app(host=host, url=url, token=token, oauth=oauth)
-        _http.run(app, host, port, self._listen.close)
+        if no_token and not (token is None and oauth is None and _http.is_loopback(host)):
+            raise ValueError("no_token is for a server on 127.0.0.1, without another authentication")
+        new_token = token_urlsafe() if token is None and oauth is None and not no_token else None
+        app = self.http_app(host=host, url=url, token=token or new_token, oauth=oauth)
+        _http.run(app, host, port, self._listen.close, new_token)
 
     @asynccontextmanager
     async def _lifespan(self, _: LowLevelServer[Runs]) -> AsyncGenerator[Runs]:
