@@ -110,7 +110,6 @@ def test_made_up_keys_do_not_make_the_server_ask_the_issuer_again_and_again(issu
 
 def test_a_failing_issuer_keeps_no_user_out(issuer, monkeypatch):
     monkeypatch.setattr("tools_mcp._server._oauth._PAUSE", 0.0)
-    monkeypatch.setattr("tools_mcp._server._oauth._FRESH", 0.0)
     oauth = OAuth(issuer.url, AUDIENCE)
 
     async def main():
