@@ -63,12 +63,46 @@ TREE = (
         (".*/*", [".hid/d.py"]),
         ("*.PY", []),
         ("{a.py", []),
+        ("src/[^b].py", ["src/a.py"]),
+        ("src/[[:alpha:]].py", ["src/a.py"]),
+        ("src/[[:digit:]].py", []),
+        (r"[\[]x[\]].py", ["[x].py"]),
+        ("[x].py", ["[x].py"]),
+        ("we[ir]d/[a-z].py", ["we[ir]d/x.py"]),
         ("[a.py", []),
     ],
 )
 def test_a_pattern_finds_what_it_says(glob, make, pattern, expected):
     make(*TREE)
     assert lines(glob.call(pattern=pattern)) == expected
+
+
+def test_folders_with_brackets_in_their_names_are_found(glob, make):
+    make("app/[slug]/page.tsx", "app/[...all]/page.tsx", "app/[[...rest]]/page.tsx", "app/s/page.tsx")
+    assert lines(glob.call(pattern="app/[slug]/*.tsx")) == ["app/[slug]/page.tsx", "app/s/page.tsx"]
+    assert "app/[...all]/page.tsx" in lines(glob.call(pattern="app/[...all]/*"))
+    assert lines(glob.call(pattern="app/[[...rest]]/**")) == ["app/[[...rest]]/page.tsx"]
+
+
+def test_a_repository_above_the_workspace_decides_what_is_ignored(make, root):
+    if shutil.which("rg") is None:
+        pytest.skip("only ripgrep reads ignore files")
+    make(".git/HEAD", "project/a.generated", "project/a.py")
+    (root / ".gitignore").write_text("*.generated\n")
+    assert lines(Glob(root / "project").call(pattern="**")) == ["a.py"]
+
+
+def test_a_named_pipe_called_like_an_ignore_file_does_not_block(glob, make, root):
+    make("a.py", "b/c.py")
+    os.mkfifo(root / ".gitignore")
+    os.mkfifo(root / "b" / ".ignore")
+    result = glob.call({"pattern": "**/*.py"}, Context(timeout=20))
+    assert lines(result) == ["a.py", "b/c.py"]
+
+
+def test_an_unknown_character_class_is_refused(glob, make):
+    make("a.py")
+    assert "[:foo:]" in glob.call(pattern="[[:foo:]]").error
 
 
 def test_the_search_begins_at_path_and_its_results_can_be_passed_on(glob, make, root):
@@ -121,7 +155,7 @@ def test_nothing_found_is_a_fact_with_a_next_step(glob, make):
     make("src/a.py")
     result = glob.call(pattern="a.py")
     assert result.ok
-    assert result.output == "No files match 'a.py'; '**/a.py' looks in all folders"
+    assert result.output == "No files match 'a.py'; '**/a.py' searches all folders"
 
 
 @pytest.mark.parametrize(("pattern", "words"), [("", "'**' finds all"), ("/", "'**' finds all"), ("a\0", "NUL")])

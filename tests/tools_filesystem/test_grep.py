@@ -85,6 +85,57 @@ def test_a_glob_chooses_the_files(grep, root, glob, expected):
     assert (found(result) if result.ok else None) == expected
 
 
+@pytest.mark.parametrize(("glob", "expected"), [("src/**/*.py", "src/a/app.py"), ("!*.log", "src/a/app.py")])
+def test_files_outside_the_glob_do_not_use_up_the_limit(rg, root, glob, expected):
+    write(root, "src/a/app.py", "needle\n")
+    for number in range(20):
+        write(root, f"logs/{number}.log", "needle in a log\n" * 150_000)
+    result = rg.call(pattern="needle", glob=glob)
+    assert found(result) == [f"{expected}:1:needle"]
+    assert not result.metadata["truncated"]
+
+
+def test_a_glob_does_not_include_ignored_files(rg, root):
+    write(root, ".gitignore", "*.min.py\nbuild/\n")
+    for path in ("a.py", "a.min.py", "build/b.py", "sub/c.py"):
+        write(root, path, "needle\n")
+    assert found(rg.call(pattern="needle", glob="**/*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
+    assert found(rg.call(pattern="needle", glob="[!b]*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
+
+
+def test_a_multiline_match_shows_all_its_lines(grep, root):
+    write(root, "a.txt", "start\ndef f(\n    x,\n):\nend\n")
+    assert found(grep.call(pattern=r"def f\([^)]*\)", multiline=True)) == [
+        "a.txt:2:def f(",
+        "a.txt:3:    x,",
+        "a.txt:4:):",
+    ]
+    assert found(grep.call(pattern="x,\n.*:", multiline=True, output_mode="files")) == ["a.txt"]
+
+
+def test_lines_before_and_after_a_match_are_shown_separately(grep, root):
+    write(root, "a.txt", "1\n2\nx\n4\n5\n")
+    assert found(grep.call(pattern="x", before=2)) == ["a.txt-1-1", "a.txt-2-2", "a.txt:3:x"]
+    assert found(grep.call(pattern="x", after=1)) == ["a.txt:3:x", "a.txt-4-4"]
+
+
+@pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[^[:space:]]", r"\b{start}x", r"\<x", "[a&&b]", "a++b", "[a[b]]"])
+def test_the_plain_scan_refuses_patterns_that_it_would_misread(root, monkeypatch, capfd, pattern):
+    monkeypatch.setenv("PATH", "/nowhere")
+    write(root, "a.txt", " x a\n")
+    result = Grep(root).call(pattern=pattern)
+    assert result.error_type in ("unavailable", "validation_error"), result
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("argument", ["pattern", "glob", "type"])
+def test_nul_characters_are_refused(grep, root, argument):
+    write(root, "a.txt", "x\n")
+    result = grep.call({"pattern": "x", argument: "a\0b"})
+    assert result.error_type == "validation_error"
+    assert argument in result.error
+
+
 def test_a_type_chooses_the_files(rg, root, monkeypatch):
     for path in ("a.py", "b.js", "c.py"):
         write(root, path, "x\n")
@@ -170,7 +221,7 @@ def test_no_match_is_a_fact_and_no_error(grep, root):
 
 @pytest.mark.parametrize(
     ("pattern", "words"),
-    [("", "must not be empty"), ("a\nb", "one by one"), ("a\0b", "NUL"), ("\ud800", "surrogates"),
+    [("", "must not be empty"), ("a\nb", "multiline=true"), ("a\0b", "NUL"), ("\ud800", "surrogates"),
      ("x" * 20_000, "at most"),
      ("foo(", r"pass 'foo\\('"), ("a[b", r"pass 'a\\[b'"), ("*", r"pass '\\*'")],
 )  # fmt: skip
@@ -194,7 +245,7 @@ def test_a_long_line_is_shown_around_its_match(grep, root):
     line = found(result)[0]
     assert "éNEEDLEz" in line
     assert len(line) < 520
-    assert "[lines longer than 500 characters are cut around the match: 1]" in result.output
+    assert "[lines longer than 500 characters are truncated around the match: 1]" in result.output
 
 
 def test_a_dollar_is_the_end_of_a_line_whatever_that_ends_with(grep, root):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -189,3 +191,22 @@ def test_any_name_can_be_listed_sent_back_and_read(tmp_path_factory, name):
         pass
     first = ListDirectory(str(root)).call(limit=1).metadata["next"]["after"]
     assert ListDirectory(str(root)).call(after=first, limit=1).metadata["total"] == 1
+
+
+ASCII_LOCALE = """
+import sys
+from tools_filesystem import Glob, Grep, ListDirectory, ReadFile, WriteFile
+assert sys.getfilesystemencoding() == "ascii"
+root = sys.argv[1]
+assert WriteFile(root).call(path="d\\u00e9j\\u00e0/vu.txt", content="\\u00fcber\\n").ok
+assert ReadFile(root).call(path="d\\u00e9j\\u00e0/vu.txt").ok
+assert Glob(root).call(pattern="d\\u00e9j\\u00e0/*").output == "d\\u00e9j\\u00e0/vu.txt"
+assert Grep(root).call(pattern="\\u00fcber").output == "d\\u00e9j\\u00e0/vu.txt:1:\\u00fcber"
+assert "d\\u00e9j\\u00e0/" in ListDirectory(root).call().output
+"""
+
+
+def test_names_are_utf8_even_if_the_locale_is_ascii(root):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    subprocess.run([sys.executable, "-c", ASCII_LOCALE, root], check=True, env=environment)
+    assert (root / "d\u00e9j\u00e0" / "vu.txt").read_text(encoding="utf-8") == "\u00fcber\n"

@@ -70,6 +70,7 @@ class Access:
         Relative paths are below the first root. Of nested roots, the innermost is returned.
         """
         check_path(path)
+        path = os.fsdecode(path.encode())  # names are UTF-8, even if the locale is ASCII
         absolute = path if path.startswith("/") else f"{self.roots[0].path}/{path}"
         found: tuple[PinnedRoot, list[str]] | None = None
         for root in self.roots:
@@ -99,7 +100,7 @@ def check_path(path: str) -> None:
     if "\0" in path:
         raise ToolError("path must not contain NUL characters", "validation_error")
     try:
-        length = len(os.fsencode(path))
+        length = len(path.encode())
     except UnicodeEncodeError as error:
         raise ToolError("path must not contain lone surrogates", "validation_error") from error
     if length >= _LONGEST_PATH:

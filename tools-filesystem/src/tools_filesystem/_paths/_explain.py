@@ -24,6 +24,8 @@ _KINDS = {
     errno.ENAMETOOLONG: ("validation_error", "{}: a name in the path is too long for the file system"),
     errno.ENOSPC: ("limit_exceeded", "{}: the file system is full; nothing was changed"),
     errno.EDQUOT: ("limit_exceeded", "{}: the quota is used up; nothing was changed"),
+    errno.EMFILE: ("unavailable", "{}: this program has too many open files; nothing was changed, try again"),
+    errno.ENFILE: ("unavailable", "{}: the system has too many open files; nothing was changed, try again"),
     errno.EFBIG: ("limit_exceeded", "{}: larger than the system permits; nothing was changed"),
     errno.EEXIST: ("conflict", "{} exists; pass overwrite=true to replace it"),
 }

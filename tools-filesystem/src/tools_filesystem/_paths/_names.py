@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import unicodedata
 from difflib import get_close_matches
 
@@ -18,6 +19,7 @@ _SPACES_AND_QUOTES = str.maketrans("\u00a0\u2007\u202f\u2018\u2019\u201c\u201d",
 
 def escaped(path: str) -> str:
     r"""Return a name or path on one line of valid UTF-8, with `\xNN` escapes that `unescaped` reverses."""
+    path = os.fsencode(path).decode("utf-8", "surrogateescape")  # the locale may be ASCII
     if path.isprintable() and "\\x" not in path and " " not in (path[:1], path[-1:]):
         return path
     return "/".join(map(_escaped, path.split("/")))
@@ -25,7 +27,7 @@ def escaped(path: str) -> str:
 
 def all_escaped(paths: list[str]) -> list[str]:
     """Return the escaped paths; fast if no path needs escapes."""
-    text = f"/{'/'.join(paths)}/"
+    text = f"/{'/'.join(paths)}/" if sys.getfilesystemencoding() == "utf-8" else "\0"
     return list(map(escaped, paths)) if not text.isprintable() or any(odd in text for odd in _ODD) else paths
 
 
@@ -58,7 +60,7 @@ def _escaped(name: str) -> str:
 
 
 def _hex(char: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(char))
+    return "".join(f"\\x{byte:02x}" for byte in char.encode("utf-8", "surrogateescape"))
 
 
 def _seen(name: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import sys
+from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
@@ -13,14 +16,17 @@ from tools_core.files import is_inside, real_path, user_folders
 from tools_filesystem._paths._mounts import is_pseudo_file, mounts_below
 from tools_filesystem._paths._resolve import SpecialFileError, closing
 from tools_filesystem._search import _scan
-from tools_filesystem._search._process import Answer, Command, run
+from tools_filesystem._search._process import Command, SearchOutput, run
 
 if TYPE_CHECKING:
     from tools_core import Context
     from tools_filesystem._paths._locate import Located
+    from tools_filesystem._search._path_pattern import PathPattern
     from tools_filesystem._workspace import Workspace
 
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store")
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+_MAX_FEEDING = 2.0  # seconds
 _COMMON = (
     "--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git",
     "--no-ignore-global",
@@ -33,21 +39,30 @@ _MODES = {
 }
 
 
-class Order(NamedTuple):
-    """What is searched for. `names` are patterns for file names; `depth` 1 keeps to the folder itself."""
+class SearchRequest(NamedTuple):
+    """A search. `paths` restricts the files, `skipped` excludes some, and without `deep` no subfolder is searched."""
 
     mode: Literal["list", "content", "files", "count"]
     pattern: str = ""
     ignore_case: bool = False
-    context: int = 0
-    names: tuple[str, ...] = ()
+    multiline: bool = False
+    before: int = 0
+    after: int = 0
+    paths: PathPattern | None = None
+    skipped: PathPattern | None = None
     type: str = ""
-    depth: int = 0
+    deep: bool = True
     newest: bool = False
+
+    def allows(self, path: str) -> bool:
+        """Return whether a file is part of the search."""
+        if self.skipped is not None and self.skipped.matches_any_of(path):
+            return False
+        return self.paths is None or self.paths.matches(path)
 
 
 def find_rg(workspace: Workspace) -> str | None:
-    """Return where `rg` is; None if it is missing, or lies in a folder where a tool could have put it."""
+    """Return the path of `rg`; None if it is missing, or lies in a folder where a tool could have put it."""
     folders = [*os.environ.get("PATH", "").split(os.pathsep), os.path.dirname(sys.executable)]
     for folder in folders:
         path = os.path.join(folder, "rg")
@@ -58,66 +73,115 @@ def find_rg(workspace: Workspace) -> str | None:
     return None
 
 
-def search(place: Located, order: Order, workspace: Workspace, context: Context) -> Answer:
+def search(place: Located, request: SearchRequest, workspace: Workspace, context: Context) -> SearchOutput:
     """Search a folder or file; ToolError for a pattern that cannot work."""
     if is_pseudo_file(place.state):
         raise SpecialFileError(place.given)
     program = find_rg(workspace)
-    if program is None:
-        return _by_scan(place, order, context)
-    below = place.below
-    answer = run(_rg(program, place.root.descriptor, below, order), context)
-    if answer.code == 2 and answer.complaints and not answer.output:
-        raise _explained(answer.complaints, order)
-    return answer._replace(top="./" if below == "." else f"./{below}/")
-
-
-def _rg(program: str, root: int, below: str, order: Order) -> Command:
-    arguments = [program, *_COMMON, *_MODES[order.mode]]
-    if order.mode != "list":
-        arguments += [f"--regexp={order.pattern}", "--ignore-case" if order.ignore_case else "--case-sensitive"]
-        arguments += [f"--context={order.context}"] if order.context else []
-        arguments += ["--crlf"] if "$" in order.pattern else []  # `$` is before CRLF, too, but that is slower
-    arguments += [f"--max-depth={order.depth}"] if order.depth else []
-    arguments += ["--sortr=modified"] if order.newest else []
-    if order.type:
-        arguments.append(f"--type={order.type}")
-    else:  # unlike --glob, a type does not make ignored files count again
-        arguments += [f"--type-add=wanted:{name}" for name in order.names]
-        arguments += ["--type=wanted"] if order.names else []
-    folder = real_path(root)
-    for ours in user_folders():
-        if is_inside(ours, [folder]):
-            arguments.append(f"--glob=!{_escaped(ours.removeprefix(folder.rstrip('/')))}")
-    arguments += ["--one-file-system"] if mounts_below(folder) else []  # it doubles the time of a listing
-    # From the root, so that the ignore files above the place count; and nothing outside of it can be read.
-    return Command([*arguments, "--", f"./{below}"], folder, (f"/proc/self/fd/{root}", program, *_LIBRARIES))
-
-
-def _escaped(path: str) -> str:
-    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path)
-
-
-def _by_scan(place: Located, order: Order, context: Context) -> Answer:
-    if order.type:
+    if program is None and request.type:
         raise ToolError("type needs ripgrep (rg), which is not installed; use glob, such as '*.py'", "unavailable")
-    try:
-        re.compile(order.pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise _explained(f"regex parse error: {error}", order) from error
-    with closing(place.open_folder() if place.is_folder else place.open_file()) as start:
-        program = [sys.executable, "-I", "-S", _scan.__file__, json.dumps(order._asdict()), str(start)]
-        answer = run(Command(program, files=(start,)), context)
-    if answer.code > 0:
-        raise ToolError(f"the search failed: {answer.complaints.strip()[-200:]}", "execution_error")
-    return answer
+    if program is None:
+        with closing(place.open_folder() if place.is_folder else place.open_file()) as start:
+            output = run(_plain_scan(start, request), context)
+    else:
+        output = run(_ripgrep(program, place, request), context)
+        output = output._replace(top="./" if place.below == "." else f"./{place.below}/")
+    failed = output.code == 2 if program else output.code > 0
+    if failed and output.complaints and not output.output:
+        raise _explained(output.complaints, request)
+    return output
 
 
-def _explained(complaints: str, order: Order) -> ToolError:
+def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
+    arguments = [program, *_COMMON, *_MODES[request.mode]]
+    if request.mode != "list":
+        arguments += [f"--regexp={request.pattern}", "--ignore-case" if request.ignore_case else "--case-sensitive"]
+        arguments += [f"--before-context={request.before}"] if request.before else []
+        arguments += [f"--after-context={request.after}"] if request.after else []
+        arguments += ["--multiline"] if request.multiline else []
+        arguments += ["--crlf"] if "$" in request.pattern else []  # `$` is before CRLF, too, but that is slower
+    arguments += [] if request.deep else ["--max-depth=1"]
+    arguments += ["--sortr=modified"] if request.newest else []
+    arguments += [f"--type={request.type}"] if request.type else []
+    root, below = place.root.descriptor, place.below
+    folder = real_path(root)
+    arguments += ["--one-file-system"] if mounts_below(folder) else []  # it doubles the time of a listing
+    ours = [path.removeprefix(folder.rstrip("/")) for path in user_folders() if is_inside(path, [folder])]
+    arguments += [f"--glob=!{_literal(path)}" for path in ours]
+    lines = _ignore_lines(request, "" if below == "." else f"/{_literal(below)}") if place.is_folder else []
+    arguments += ["--ignore-file=/dev/stdin"] if lines else []
+    # From the root, so that the ignore files above the place count.
+    return Command(
+        [*arguments, "--", f"./{below}"],
+        folder,
+        (f"/proc/self/fd/{root}", program, *_LIBRARIES, *_ignore_files_above(folder)),
+        stdin="\n".join(lines).encode("utf-8", "surrogateescape"),
+        on_stall=lambda: _feed_ignore_files(root),
+    )
+
+
+def _ignore_lines(request: SearchRequest, start: str) -> list[str]:
+    """Return the lines of an ignore file, so that files that are not part of the search use up no limit.
+
+    Unlike `--glob`, it does not include files that other ignore files exclude.
+    """
+    lines = ["*", "!*/", *(f"!{start}{line}" for line in request.paths.ignore_file)] if request.paths else []
+    if request.skipped and request.skipped.is_exact:
+        lines += [start + line for line in request.skipped.ignore_file]
+    return lines
+
+
+def _ignore_files_above(folder: str) -> list[str]:
+    """Return the ignore files of the git repository that contains a folder, in the folders above it."""
+    above: list[str] = []
+    while not os.path.lexists(f"{folder}/.git"):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return []
+        folder = parent
+        above += [path for name in _IGNORE_FILES if os.path.isfile(path := os.path.join(folder, name))]
+    return above
+
+
+def _feed_ignore_files(root: int) -> None:
+    """Let `rg` continue if it waits for the content of named pipes that are called like ignore files."""
+    end = monotonic() + _MAX_FEEDING
+    for _, _, names, folder in os.fwalk(".", dir_fd=root):
+        for name in set(_IGNORE_FILES).intersection(names):
+            with suppress(OSError):
+                if stat.S_ISFIFO(os.stat(name, dir_fd=folder).st_mode):
+                    os.close(os.open(name, os.O_WRONLY | os.O_NONBLOCK, dir_fd=folder))
+        if monotonic() > end:
+            return
+
+
+def _plain_scan(start: int, request: SearchRequest) -> Command:
+    allowed, skipped = (pattern.regex if pattern else "" for pattern in (request.paths, request.skipped))
+    ours = [list(state) for path in user_folders() if (state := _identity(path))]
+    order = request._replace(paths=None, skipped=None)._asdict()
+    order |= {"allowed": allowed, "skipped": skipped, "hidden_folders": ours}
+    program = [sys.executable, "-I", "-S", "-Werror::FutureWarning", _scan.__file__, json.dumps(order), str(start)]
+    return Command(program, files=(start,))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    with suppress(OSError):
+        state = os.stat(path)
+        return state.st_dev, state.st_ino
+    return None
+
+
+def _literal(path: str) -> str:
+    return re.sub(r"([\\*?\[\]{}!#])", r"\\\1", path)
+
+
+def _explained(complaints: str, request: SearchRequest) -> ToolError:
     text = complaints.partition("\n\nConsider")[0].strip()
     if "unrecognized file type" in text:
-        return ToolError(f"unknown type {order.type!r}; use glob, such as '*.{order.type}'", "validation_error")
+        return ToolError(f"unknown type {request.type!r}; use glob, such as '*.{request.type}'", "validation_error")
+    if "needs ripgrep" in text:
+        return ToolError(text, "unavailable")
     if "regex" in text.lower() or "literal" in text:
-        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", order.pattern[:200])
+        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern[:200])
         return ToolError(f"invalid pattern: {text}\nTo search for plain text, pass {plain!r}", "validation_error")
-    return ToolError(f"the search failed: {text}", "execution_error")
+    return ToolError(f"the search failed: {text[-300:]}", "execution_error")

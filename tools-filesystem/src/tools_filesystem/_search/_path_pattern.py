@@ -1,98 +1,144 @@
-"""Wildcard patterns for paths: `*`, `?`, `[...]`, `{a,b}` and `**`."""
+"""Wildcard patterns for paths: `*`, `?`, `[...]`, `{a,b}` and `**`, as in git."""
 
 from __future__ import annotations
 
-import fnmatch
 import re
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 from tools_core import ToolError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    # One test for each name of a path; None stands for `**`.
-    Parts = list[Callable[[str], object] | None]
-
-_MOST_ALTERNATIVES = 256
+_MAX_ALTERNATIVES = 256
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")  # the innermost ones
 WILD = frozenset("*?[]{}!\\")
+_CLASSES = {
+    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "upper": "A-Z", "lower": "a-z", "space": r"\s",
+    "blank": r" \t", "punct": r"!-/:-@\[-`{-~", "xdigit": "0-9a-fA-F", "cntrl": r"\x00-\x1f\x7f", "graph": "!-~",
+    "print": " -~",
+}  # fmt: skip
+# What may stand between brackets: a class, or a character and the end of its range.
+_MEMBER = re.compile(r"\[:([^\]]*):\]|(\\.|[^\\])(?:-(\\.|[^\\\]]))?", re.DOTALL)
 
 
 class PathPattern:
-    """A pattern for the paths below a folder; one without a slash may match names in every folder."""
+    """A pattern for paths below a folder. With `anywhere`, one without a slash matches names in every folder.
+
+    `regex` matches whole paths in linear time. `ignore_file` are lines for an ignore file, with which `rg` passes all
+    paths that match, and perhaps more unless the pattern `is_exact`.
+    """
 
     def __init__(self, pattern: str, *, anywhere: bool = False) -> None:
-        self.alternatives = _expanded(pattern)
+        alternatives = list(map(_names, _expanded(pattern)))
         if anywhere:
-            self.alternatives = [one if "/" in one else f"**/{one}" for one in self.alternatives]
-        self._parts = [list(map(_test, _names(one))) for one in self.alternatives]
+            alternatives = [names if len(names) > 1 else ["**", *names] for names in alternatives]
+        self.regex = "|".join(f"(?:{_translate(names)})" for names in alternatives)
+        self.ignore_file = ["/" + "/".join(map(_widened, names)) for names in alternatives]
+        self.is_exact = all(WILD.isdisjoint(set(name) - set("*")) for names in alternatives for name in names)
+        self.is_flat = all(len(names) == 1 and names[0] != "**" for names in alternatives)
+        self._match = re.compile(self.regex, re.DOTALL).fullmatch
 
     def matches(self, path: str) -> bool:
         """Return whether a path matches."""
-        names = path.split("/")
-        return any(_match(parts, names) for parts in self._parts)
+        return self._match(path) is not None
 
     def matches_any_of(self, path: str) -> bool:
         """Return whether a path or one of its folders matches."""
-        names = path.split("/")
-        return any(self.matches("/".join(names[:end])) for end in range(1, len(names) + 1))
-
-    def names_alone(self) -> list[str] | None:
-        """Return the patterns for file names if the folder does not matter, else None."""
-        names = [one.removeprefix("**/") for one in self.alternatives]
-        is_alone = all(one.startswith("**/") and WILD.isdisjoint(name.strip("*")) and "/" not in name
-                       for one, name in zip(self.alternatives, names, strict=True))  # fmt: skip
-        return names if is_alone else None
+        ends = [at for at, char in enumerate(path) if char == "/"]
+        return any(self._match(path, 0, end) for end in (*ends, len(path)))
 
 
 def _expanded(pattern: str) -> list[str]:
-    found: dict[str, None] = {}
+    done: dict[str, None] = {}
     waiting = [pattern]
-    for _ in range(8 * _MOST_ALTERNATIVES):
+    for _ in range(8 * _MAX_ALTERNATIVES):
         if not waiting:
-            return list(found)
-        one = waiting.pop()
-        braces = _BRACES.search(one)
+            return list(done)
+        alternative = waiting.pop()
+        braces = _BRACES.search(alternative)
         if braces is None:
-            found[one] = None
+            done[alternative] = None
         else:
-            waiting += [one[: braces.start()] + inner + one[braces.end() :] for inner in braces[1].split(",")]
-        if len(found) + len(waiting) > _MOST_ALTERNATIVES:
+            start, end = alternative[: braces.start()], alternative[braces.end() :]
+            waiting += [start + inner + end for inner in braces[1].split(",")]
+        if len(done) + len(waiting) > _MAX_ALTERNATIVES:
             break
-    message = f"the braces stand for more than {_MOST_ALTERNATIVES} patterns; use '*', or several calls"
+    message = f"the braces stand for more than {_MAX_ALTERNATIVES} patterns; use '*', or several calls"
     raise ToolError(message, "limit_exceeded")
 
 
 def _names(pattern: str) -> list[str]:
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise ToolError("the pattern has '..' behind a wildcard; pass the folder as path instead", "denied")
+        raise ToolError("the pattern has '..' after a wildcard; pass the folder as path instead", "denied")
     return ["**" if name.strip("*") == "" and len(name) > 1 else name for name in names]
 
 
-def _test(name: str) -> Callable[[str], object] | None:
-    if name == "**":
-        return None
-    # fnmatch knows no backslash, and its expressions never try a star twice.
-    return re.compile(fnmatch.translate(re.sub(r"\\(.)", r"[\1]", name))).match
+def _translate(names: list[str]) -> str:
+    """Return the regular expression of a pattern. Atomic groups keep the time linear: only the last `**` is retried."""
+    groups = [list(group) for is_any, group in groupby(names, "**".__eq__) if not is_any]
+    parts = ["/".join(map(_name, group)) for group in groups]
+    starts, ends = names[:1] != ["**"], names[-1:] != ["**"]
+    if not parts:
+        return ".+"
+    if starts and ends and len(parts) == 1:
+        return parts[0]
+    first = f"{parts.pop(0)}/" if starts else ""
+    last = f"(?:[^/]+/)*{parts.pop()}" if ends else ".+"
+    return first + "".join(f"(?>(?:[^/]+/)*?{part}/)" for part in parts) + last
 
 
-def _match(parts: Parts, names: list[str]) -> bool:
-    """Match component by component; only the last `**` is retried, which keeps the time linear."""
-    at = position = 0
-    again_at, again_position = -1, 0
-    while position < len(names):
-        test = parts[at] if at < len(parts) else None
-        if at < len(parts) and test is None:
-            again_at, again_position = at, position
+def _name(name: str) -> str:
+    """Return the regular expression of one name."""
+    pieces, at, closes = [""], 0, True
+    while at < len(name):
+        char = name[at]
+        at += 1
+        bracket = _bracket(name, at) if char == "[" and closes else None
+        closes &= char != "[" or bracket is not None  # after an open bracket, the others are literal, too
+        if bracket is not None:
+            piece, at = bracket
+            pieces[-1] += piece
+        elif char == "*":
+            pieces += [""] if pieces[-1] or len(pieces) == 1 else []
+        elif char == "\\":
+            pieces[-1] += re.escape(name[at]) if at < len(name) else "(?!)"
             at += 1
-        elif test is not None and test(names[position]):
-            at += 1
-            position += 1
-        elif again_at >= 0:
-            again_position += 1
-            at, position = again_at + 1, again_position
         else:
-            return False
-    return all(part is None for part in parts[at:])
+            pieces[-1] += "[^/]" if char == "?" else re.escape(char)
+    if len(pieces) == 1:
+        return pieces[0]
+    return pieces[0] + "".join(f"(?>[^/]*?{piece})" for piece in pieces[1:-1]) + f"[^/]*{pieces[-1]}"
+
+
+def _bracket(name: str, start: int) -> tuple[str, int] | None:
+    """Return the expression of the bracket that opens before a position, and its end; None if it does not close.
+
+    It also matches itself, because folders have names such as `[id]`.
+    """
+    at = start + (name[start : start + 1] in ("!", "^"))
+    members: list[str] = []
+    while at < len(name) and (name[at] != "]" or not members):
+        member = _MEMBER.match(name, at)
+        if member is None:
+            return None
+        at = member.end()
+        if member[1] is not None:
+            if member[1] not in _CLASSES:
+                classes = ", ".join(_CLASSES)
+                raise ToolError(
+                    f"unknown class [:{member[1]}:] in the pattern; use one of {classes}", "validation_error"
+                )
+            members.append(_CLASSES[member[1]])
+        else:
+            first, last = member[2][-1], (member[3] or member[2])[-1]
+            members.append(f"{re.escape(first)}-{re.escape(last)}" if first <= last else "")
+    if at >= len(name):
+        return None
+    inside = "".join(members)
+    is_negated = name[start] in ("!", "^")
+    chars = f"[^/{inside}]" if is_negated else f"(?!/)[{inside}]" if inside else "(?!)"
+    return f"(?:{chars}|{re.escape(name[start - 1 : at + 1])})", at + 1
+
+
+def _widened(name: str) -> str:
+    """Return a pattern that an ignore file understands alike: without brackets and escapes."""
+    return name if WILD.isdisjoint(set(name) - set("*")) else "*"  # `?` is one byte for `rg`

@@ -7,8 +7,9 @@ import select
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from tempfile import TemporaryFile
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from tools_core import ToolError
 from tools_core.linux import Access, Landlock
@@ -19,26 +20,29 @@ if TYPE_CHECKING:
     from tools_core import Context
 
 SECONDS = 30.0
-_MOST_OUTPUT = 32 << 20
-_MOST_COMPLAINTS = 4096
-_MOST_MEMORY = 1 << 30  # rg holds a whole line
+_MAX_OUTPUT = 32 << 20
+_MAX_COMPLAINTS = 4096
+_MAX_MEMORY = 1 << 30  # rg holds a whole line
 _TICK = 0.2  # seconds between checks of cancellation
+_STALL = 1.0  # seconds without output
 _LAST_WAIT = 0.5  # seconds for a killed process, which may hang in an unresponsive file system
 
 
 class Command(NamedTuple):
-    """A program with its arguments; `folder` is where it runs, and `readable` are the only files it can read.
+    """A program with its arguments, which runs in `folder` and can read only `readable` files, if there are any.
 
-    `files` are descriptors that it inherits. Without `readable` it is not confined.
+    `files` are descriptors that it inherits. `on_stall` is called each second without output.
     """
 
     arguments: Sequence[str]
     folder: str = "/"
     readable: Sequence[str] = ()
     files: Sequence[int] = ()
+    stdin: bytes = b""
+    on_stall: Callable[[], object] = int
 
 
-class Answer(NamedTuple):
+class SearchOutput(NamedTuple):
     """The output of a process and its exit code; `stopped` is the reason if it was killed.
 
     `top` is the path of the folder that was searched, as it precedes the paths in the output.
@@ -72,7 +76,7 @@ class Answer(NamedTuple):
         return {"truncated": True, "next_offset": reached}
 
 
-def run(command: Command, context: Context) -> Answer:
+def run(command: Command, context: Context) -> SearchOutput:
     """Run a command until it ends, times out, exceeds the output limit, or is cancelled."""
     left = context.remaining
     # Leave time to return the result before the caller's limit abandons the call.
@@ -80,29 +84,40 @@ def run(command: Command, context: Context) -> Answer:
     try:
         process = _start(command)
     except OSError as error:
-        raise ToolError(f"the search cannot be started: {error.strerror}", "unavailable") from error
+        raise ToolError(f"the search cannot start: {error.strerror}; try again", "unavailable") from error
     try:
-        output, complaints, stopped = _read(process, context, ends)
+        output, complaints, stopped = _read(process, context, ends, command.on_stall)
     finally:
         code = _end(process)
-    return Answer(output, complaints.decode(errors="replace"), code, stopped)
+    return SearchOutput(output, complaints.decode(errors="replace"), code, stopped)
 
 
 def _start(command: Command) -> subprocess.Popen[bytes]:
     import resource  # POSIX alone
 
-    with open(os.devnull, "rb") as nothing:  # opened here: the confined thread cannot
+    arguments = [argument.encode("utf-8", "surrogateescape") for argument in command.arguments]
+    with _input(command.stdin) as stdin:  # opened here: the confined thread cannot
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                command.arguments, cwd=command.folder, env={}, stdin=nothing, stdout=subprocess.PIPE,
+                arguments, cwd=command.folder, env={}, stdin=stdin, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, pass_fds=command.files, bufsize=0, process_group=0,
             )  # fmt: skip
 
         process = _start_confined(start, command.readable) if command.readable else start()
     with suppress(OSError, AttributeError, ValueError):  # macOS has no prlimit
-        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+        resource.prlimit(process.pid, resource.RLIMIT_DATA, (_MAX_MEMORY, _MAX_MEMORY))
     return process
+
+
+def _input(data: bytes) -> BinaryIO:
+    if not data:
+        return open(os.devnull, "rb")
+    # Landlock does not restrict an anonymous file, which is also reopened by its path, /dev/stdin.
+    file = open(os.memfd_create("stdin"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile()  # noqa: SIM115
+    file.write(data)
+    file.seek(0)
+    return file
 
 
 def _start_confined(start: Callable[[], subprocess.Popen[bytes]], readable: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -127,29 +142,35 @@ def _start_confined(start: Callable[[], subprocess.Popen[bytes]], readable: Sequ
             return thread.submit(run).result()
 
 
-def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tuple[bytes, bytes, str]:
+def _read(
+    process: subprocess.Popen[bytes], context: Context, ends: float, on_stall: Callable[[], object]
+) -> tuple[bytes, bytes, str]:
     assert process.stdout is not None  # noqa: S101  (said to the type checker)
     assert process.stderr is not None  # noqa: S101
     output, complaints = bytearray(), bytearray()
-    kept = {process.stdout.fileno(): (output, _MOST_OUTPUT), process.stderr.fileno(): (complaints, _MOST_COMPLAINTS)}
+    streams = {process.stdout.fileno(): (output, _MAX_OUTPUT), process.stderr.fileno(): (complaints, _MAX_COMPLAINTS)}
     ready = select.poll()
-    for descriptor in kept:
+    for descriptor in streams:
         ready.register(descriptor, select.POLLIN)
-    stopped = ""
-    while kept and not stopped:
+    stopped, silent_since = "", monotonic()
+    while streams and not stopped:
         for descriptor, _ in ready.poll(1000 * max(0.001, min(_TICK, ends - monotonic()))):
             data = os.read(descriptor, 1 << 18)
-            into, most = kept[descriptor]
-            into += data[: most - len(into)]
+            silent_since = monotonic()
+            buffer, limit = streams[descriptor]
+            buffer += data[: limit - len(buffer)]
             if not data:
                 ready.unregister(descriptor)
-                del kept[descriptor]
-        if len(output) >= _MOST_OUTPUT:
+                del streams[descriptor]
+        if len(output) >= _MAX_OUTPUT:
             stopped = "too many matches"
         elif monotonic() >= ends:
             stopped = "out of time"
         elif context.cancelled:
             raise ToolError("the search was cancelled", "cancelled")
+        elif monotonic() - silent_since > _STALL:
+            on_stall()
+            silent_since = monotonic()
     return bytes(output), bytes(complaints), stopped
 
 

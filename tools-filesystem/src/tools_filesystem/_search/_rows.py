@@ -43,45 +43,52 @@ def files_of(output: bytes) -> Iterator[FileRows]:
         if line.startswith(_BEGIN):
             path, rows = os.fsdecode(_bytes(json.loads(line)["data"]["path"])), []
         elif line.startswith(_END):
-            data = json.loads(line)["data"]
-            if data["binary_offset"] is None:
-                yield FileRows(path, data["stats"]["matched_lines"], rows)
+            if json.loads(line)["data"]["binary_offset"] is None:
+                yield FileRows(path, _matches(rows), rows)
             path = ""
         elif line and path:
             rows.append(line)
     if rows and path:  # the search was stopped in the middle of this file
-        yield FileRows(path, sum(row.startswith(_MATCH) for row in rows), rows)
+        yield FileRows(path, _matches(rows), rows)
 
 
-def rows_of(file: FileRows, skip: int, take: int, context: int) -> list[Row]:
-    """Decode some of a file's matches with their context lines; other matches count as context."""
-    wanted = [at for at, row in enumerate(file.rows) if row.startswith(_MATCH)][skip : skip + take]
-    if not wanted:
+def _matches(rows: list[bytes]) -> int:
+    return sum(row.startswith(_MATCH) for row in rows)
+
+
+def rows_of(file: FileRows, skip: int, take: int, before: int, after: int) -> list[Row]:
+    """Decode some of a file's matches with the lines around them; other matches count as such lines."""
+    chosen = [at for at, row in enumerate(file.rows) if row.startswith(_MATCH)][skip : skip + take]
+    if not chosen:
         return []
-    first, chosen = max(0, wanted[0] - context), set(wanted)
-    near = file.rows[first : wanted[-1] + 1 + context]
-    rows = [_row(row, is_match=at in chosen) for at, row in enumerate(near, first)]
-    numbers = [row.number for row in rows if row.is_match]
-    around = {near for number in numbers for near in range(number - context, number + context + 1)}
-    return [row for row in rows if row.number in around]
+    first = max(0, chosen[0] - before)
+    around = enumerate(file.rows[first : chosen[-1] + 1 + after], first)
+    rows = [row for at, line in around for row in _decoded(line, is_match=at in set(chosen))]
+    numbers = {near for row in rows if row.is_match for near in range(row.number - before, row.number + after + 1)}
+    return [row for row in rows if row.number in numbers]
 
 
-def _row(line: bytes, *, is_match: bool) -> Row:
+def _decoded(line: bytes, *, is_match: bool) -> Iterator[Row]:
+    """Yield the lines of a message: one, unless a match has several."""
     data = json.loads(line)["data"]
-    content = _bytes(data["lines"]).removesuffix(b"\n").removesuffix(b"\r")
+    content = _bytes(data["lines"]).removesuffix(b"\n")
     encoding = detect(content) or UTF_8
-    text = encoding.decode(content)[0].translate(_VISIBLE)
-    if data["line_number"] == 1:
+    start = data["submatches"][0]["start"] if data["submatches"] else 0
+    for number, part in enumerate(content.split(b"\n"), data["line_number"]):
+        at = len(encoding.decode(part[:start])[0].translate(_VISIBLE))
+        yield _row(number, encoding.decode(part.removesuffix(b"\r"))[0].translate(_VISIBLE), at, is_match=is_match)
+        start = 0
+
+
+def _row(number: int, text: str, at: int, *, is_match: bool) -> Row:
+    if number == 1:
         text = text.removeprefix("\ufeff")
     if len(text) <= WIDTH:
-        return Row(data["line_number"], is_match, text, is_cut=False)
-    at = data["submatches"][0]["start"] if data["submatches"] else 0
-    at = len(encoding.decode(content[:at])[0].translate(_VISIBLE))
+        return Row(number, is_match, text, is_cut=False)
     begin = max(0, at - WIDTH // 3) if at > WIDTH // 2 else 0
     end = begin + WIDTH
-    text = f"{'…' * (begin > 0)}{text[begin:end]}{'…' * (end < len(text))}"
-    return Row(data["line_number"], is_match, text, is_cut=True)
+    return Row(number, is_match, f"{'…' * (begin > 0)}{text[begin:end]}{'…' * (end < len(text))}", is_cut=True)
 
 
 def _bytes(value: dict[str, str]) -> bytes:
-    return os.fsencode(value["text"]) if "text" in value else base64.b64decode(value["bytes"])
+    return value["text"].encode("utf-8", "surrogateescape") if "text" in value else base64.b64decode(value["bytes"])

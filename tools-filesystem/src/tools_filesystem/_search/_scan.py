@@ -5,7 +5,6 @@ It runs as `python -I -S _scan.py`, so that its caller can kill it: `re` has no 
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import os
 import re
@@ -18,7 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-_LARGEST = 64 << 20  # bytes of a file
+_TOKEN = re.compile(r"\\[bB]\{|\\.|\[\^?\]?|[*+?}]\+|&&|--|~~|.", re.DOTALL)
+_NESTED = ("[", "&&", "--", "~~")  # between brackets, a set inside a set
+_BOUNDARIES = ("\\<", "\\>", "\\b{", "\\B{")
+_MAX_SIZE = 64 << 20  # bytes of a file
 _SNIFF = 64 << 10  # bytes in which a NUL makes a file binary
 
 
@@ -29,43 +31,71 @@ def main(order: dict[str, Any], start: int) -> None:
         for path in _listed(start, order):
             write(os.fsencode(f"{path}\0"))
         return
-    pattern = re.compile(order["pattern"], re.MULTILINE | (re.IGNORECASE if order["ignore_case"] else 0))
+    try:
+        pattern = _compiled(order)
+    except (re.error, FutureWarning, RecursionError, OverflowError, ValueError) as error:
+        sys.exit(f"regex parse error: {error}")
     for path, descriptor in _opened(start, order):
         with open(descriptor, "rb") as file:
-            data = file.read(_LARGEST + 1)
-        if b"\0" in data[:_SNIFF] or len(data) > _LARGEST:
+            data = file.read(_MAX_SIZE + 1)
+        if b"\0" in data[:_SNIFF] or len(data) > _MAX_SIZE:
             continue
         text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-        if pattern.search(text) is None:
-            continue
-        write(_report(path, text, pattern, order))
+        if pattern.search(text) is not None:
+            write(_report(path, text, pattern, order))
+
+
+def _compiled(order: dict[str, Any]) -> re.Pattern[str]:
+    """Compile the pattern; SystemExit for syntax that `rg` and `re` read in different ways."""
+    inside = False
+    for match in _TOKEN.finditer(order["pattern"]):
+        part = match[0]
+        if part in _NESTED if inside else part in _BOUNDARIES or part[1:] == "+":
+            sys.exit(f"{part!r} at offset {match.start()} of the pattern needs ripgrep (rg), which is not installed")
+        inside = (part != "]") if inside else part[0] == "["
+    flags = re.MULTILINE | (re.IGNORECASE if order["ignore_case"] else 0)
+    return re.compile(order["pattern"], flags)
 
 
 def _report(path: str, text: str, pattern: re.Pattern[str], order: dict[str, Any]) -> bytes:
     lines = text.removesuffix("\n").split("\n")
-    found = {number: match for number, line in enumerate(lines) if (match := pattern.search(line)) is not None}
-    if not found:
+    if order["multiline"]:
+        matches = _matched_lines(text, pattern)
+    else:
+        matches = {at: match.start() for at, line in enumerate(lines) if (match := pattern.search(line)) is not None}
+    if not matches:
         return b""
     if order["mode"] == "files":
         return os.fsencode(f"{path}\0")
     if order["mode"] == "count":
-        return os.fsencode(f"{path}\0{len(found)}\n")
-    around = order["context"]
-    shown = sorted({near for number in found for near in range(number - around, number + around + 1)})
+        return os.fsencode(f"{path}\0{len(matches)}\n")
+    around = sorted({near for at in matches for near in range(at - order["before"], at + order["after"] + 1)})
     rows: list[dict[str, Any]] = [{"type": "begin", "data": {"path": {"text": path}}}]
-    for number in shown:
-        if 0 <= number < len(lines):
-            match = found.get(number)
-            begins = [] if match is None else [{"start": len(lines[number][: match.start()].encode())}]
-            facts = {"line_number": number + 1, "lines": {"text": lines[number]}, "submatches": begins}
-            rows.append({"type": "context" if match is None else "match", "data": facts})
-    rows.append({"type": "end", "data": {"binary_offset": None, "stats": {"matched_lines": len(found)}}})
+    for at in around:
+        if 0 <= at < len(lines):
+            begins = [{"start": len(lines[at][: matches[at]].encode())}] if at in matches else []
+            facts = {"line_number": at + 1, "lines": {"text": lines[at]}, "submatches": begins}
+            rows.append({"type": "match" if at in matches else "context", "data": facts})
+    rows.append({"type": "end", "data": {"binary_offset": None, "stats": {"matched_lines": len(matches)}}})
     return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
 
 
+def _matched_lines(text: str, pattern: re.Pattern[str]) -> dict[int, int]:
+    """Return the numbers of all lines that matches of several lines touch, with the start of the match in the line."""
+    lines: dict[int, int] = {}
+    number = position = 0
+    for match in pattern.finditer(text):
+        number += text.count("\n", position, match.start())
+        position = match.start()
+        lines.setdefault(number, position - text.rfind("\n", 0, position) - 1)
+        for below in range(number + 1, number + 1 + match[0].removesuffix("\n").count("\n")):
+            lines.setdefault(below, 0)
+    return lines
+
+
 def _listed(start: int, order: dict[str, Any]) -> list[str]:
-    found = [(-state.st_mtime_ns if order["newest"] else 0, path) for path, _, _, state in _walk(start, order)]
-    return [path for _, path in sorted(found)]
+    files = [(-state.st_mtime_ns if order["newest"] else 0, path) for path, _, _, state in _walk(start, order)]
+    return [path for _, path in sorted(files)]
 
 
 def _opened(start: int, order: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -73,20 +103,30 @@ def _opened(start: int, order: dict[str, Any]) -> Iterator[tuple[str, int]]:
         yield ".", os.dup(start)
         return
     for path, name, folder, _ in _walk(start, order):
-        with suppress(OSError):  # gone, or not permitted
+        with suppress(OSError):  # deleted in the meantime, or not permitted
             yield path, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
 
 
 def _walk(start: int, order: dict[str, Any]) -> Iterator[tuple[str, str, int, os.stat_result]]:
-    """Yield the path, the name, the open folder and the state of each wanted file; links are not followed."""
+    """Yield the path, the name, the open folder and the state of each file of the search; links are not followed."""
+    allowed, skipped = (re.compile(order[key], re.DOTALL) if order[key] else None for key in ("allowed", "skipped"))
     for where, folders, names, folder in os.fwalk(".", dir_fd=start, follow_symlinks=False):
-        folders[:] = sorted(name for name in folders if name != ".git" and order["depth"] != 1)
+        state = os.fstat(folder)
+        if [state.st_dev, state.st_ino] in order["hidden_folders"]:
+            folders.clear()
+            continue
+        top = os.path.normpath(where)
+        prefix = "" if top == "." else f"{top}/"
+        folders[:] = sorted(name for name in folders if name != ".git" and order["deep"]
+                            and not (skipped and skipped.fullmatch(prefix + name)))  # fmt: skip
         for name in sorted(names):
-            if name != ".git" and (not order["names"] or any(fnmatch.fnmatchcase(name, one) for one in order["names"])):
-                with suppress(OSError):  # gone
-                    state = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    if stat.S_ISREG(state.st_mode):
-                        yield os.path.normpath(f"{where}/{name}"), name, folder, state
+            path = prefix + name
+            if name == ".git" or (skipped and skipped.fullmatch(path)) or (allowed and not allowed.fullmatch(path)):
+                continue
+            with suppress(OSError):  # deleted in the meantime
+                state = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode):
+                    yield path, name, folder, state
 
 
 if __name__ == "__main__":

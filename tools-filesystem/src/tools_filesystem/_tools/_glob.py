@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import all_escaped
-from tools_filesystem._search._engine import Order, search
+from tools_filesystem._search._engine import SearchRequest, search
 from tools_filesystem._search._path_pattern import WILD, PathPattern
 from tools_filesystem._tools._file_tool import FileTool
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from tools_filesystem._paths._access import Access
     from tools_filesystem._paths._locate import Located
-    from tools_filesystem._search._process import Answer
+    from tools_filesystem._search._process import SearchOutput
 
 
 class Glob(FileTool):
     """Find files by name pattern, such as `**/*.py` or `src/**/test_*.{js,ts}`.
 
-    `*` and `?` match within a name, `**` any number of folders. Returns one path per line. Skips `.git` and what
-    .gitignore names (pass such a folder as path to look into it). Finds files only; list_directory shows folders.
+    `*`, `?` and `[a-z]` match within a name, `**` any number of folders. Returns one file path per line; use
+    list_directory for folders. Skips `.git` and ignored files (to search an ignored folder, pass it as path).
     """
 
     read_only = True
@@ -34,10 +34,10 @@ class Glob(FileTool):
         pattern, folder = arguments.get("pattern"), arguments.get("path", ".")
         if not isinstance(pattern, str) or not isinstance(folder, str):
             return None
-        plain, below = _split(pattern)
+        literal, below = _split(pattern)
         if ".." in below.split("/"):
             return None
-        start = plain or ("/" if pattern.startswith("/") else "")
+        start = literal or ("/" if pattern.startswith("/") else "")
         return [start if pattern.startswith("/") else f"{folder}/{start}" if start else folder]
 
     def execute(
@@ -55,28 +55,26 @@ class Glob(FileTool):
             folder, below = _start(access, pattern, path)
             with locate(access, folder, repair=True) as start:
                 start.check_folder()
-                wanted = PathPattern(below)
-                names = wanted.names_alone()
-                depth = 1 if all("/" not in one and one != "**" for one in wanted.alternatives) else 0
-                order = Order("list", names=tuple(names or ()), depth=depth, newest=sort == "newest")
-                answer = search(start, order, access.workspace, context)
-                found = answer.paths()
-                if names is None:
-                    found = [one for one in found if wanted.matches(one)]
+                pattern_below = PathPattern(below)
+                request = SearchRequest(
+                    "list", paths=pattern_below, deep=not pattern_below.is_flat, newest=sort == "newest"
+                )
+                output = search(start, request, access.workspace, context)
+                paths = list(filter(pattern_below.matches, output.paths()))
                 if sort == "path":
-                    found.sort()
-                return _result(found, answer, start, pattern, limit=limit, offset=offset)
+                    paths.sort()
+                return _result(paths, output, start, pattern, limit=limit, offset=offset)
 
 
-def _result(found: list[str], answer: Answer, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
-    total, some, prefix = len(found), found[offset : offset + limit], start.prefix
+def _result(paths: list[str], output: SearchOutput, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
+    total, page, prefix = len(paths), paths[offset : offset + limit], start.prefix
     notes = [start.note] if start.note else []
-    facts = {"total": total, "count": len(some), **answer.page(offset, offset + len(some), total, "files", notes)}
-    lines = all_escaped([prefix + one for one in some])
-    if total and not some:
+    facts = {"total": total, "count": len(page), **output.page(offset, offset + len(page), total, "files", notes)}
+    lines = all_escaped([prefix + path for path in page])
+    if total and not page:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:
-        hint = "" if "/" in pattern or pattern.startswith("**") else f"; '**/{pattern}' looks in all folders"
+        hint = "" if "/" in pattern or pattern.startswith("**") else f"; '**/{pattern}' searches all folders"
         lines = [f"No files match {pattern!r}{hint}"]
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 
@@ -87,14 +85,14 @@ def _check(pattern: str, path: str) -> None:
     if "\0" in pattern:
         raise ToolError("pattern must not contain NUL characters", "validation_error")
     if pattern.startswith("/") and path != ".":
-        raise ToolError("pattern is an absolute path: leave out path, or make it relative to it", "validation_error")
+        raise ToolError("pattern is absolute: omit path, or use a relative pattern", "validation_error")
 
 
 def _split(pattern: str) -> tuple[str, str]:
     """Split a pattern into its literal folders and the rest."""
     parts = pattern.split("/")
-    plain = list(takewhile(WILD.isdisjoint, parts[:-1]))
-    return "/".join(plain), "/".join(parts[len(plain) :])
+    literal = list(takewhile(WILD.isdisjoint, parts[:-1]))
+    return "/".join(literal), "/".join(parts[len(literal) :])
 
 
 def _start(access: Access, pattern: str, path: str) -> tuple[str, str]:
@@ -102,7 +100,7 @@ def _start(access: Access, pattern: str, path: str) -> tuple[str, str]:
     if pattern.startswith("/"):
         root, names = access.root_of(pattern)  # wildcard characters in the name of the root are literal
         return root.path, "/".join(names)
-    plain, below = _split(pattern)
-    if plain:
-        path = plain if path in (".", "") else f"{path.rstrip('/')}/{plain}"
+    literal, below = _split(pattern)
+    if literal:
+        path = literal if path in (".", "") else f"{path.rstrip('/')}/{literal}"
     return path, below
