@@ -63,7 +63,7 @@ def test_a_failure_is_the_result_of_its_call_alone(runtime, run, make):
     batch = [ToolCall(kind, "fail", {"kind": kind}) for kind in ("expected", "halt", "exit", "bug")]
     batch += [ToolCall("5", "ad", {}), ToolCall("6", "add", {"b": 2}), ToolCall("7", "add", "{broken")]
     results = [result for _, result in run(make([add, fail], runtime=runtime), batch)]
-    assert [each.error_type for each in results] == [
+    assert [result.error_type for result in results] == [
         "not_found", None, "execution_error", "execution_error", "unknown_tool", "validation_error", "validation_error",
     ]  # fmt: skip
     assert results[1].output == "enough"
@@ -80,19 +80,19 @@ def test_call_takes_a_tool_call_and_call_tool_a_name_with_arguments(make):
 
 
 def test_inline_makes_a_call_only_when_its_result_is_asked_for(make):
-    made = []
+    executed = []
 
     @tool
     def note(n: int) -> int:
         """Note."""
-        made.append(n)
+        executed.append(n)
         return n
 
     results = make([note]).iterate([ToolCall(str(n), "note", {"n": n}) for n in range(5)])
     assert next(results)[1].output == 0
-    assert made == [0]
+    assert executed == [0]
     results.close()
-    assert made == [0]
+    assert executed == [0]
 
 
 def test_calls_that_change_something_wait_for_their_neighbours(run, make):

@@ -13,13 +13,13 @@ import pytest
 from tools_core import Halt, Result, ToolCall, ToolError, tool
 from tools_runtime import Decision, Executor, Runtime, hookimpl
 
-made = []
+executed = []
 
 
 @tool
 def echo(text: str = "x") -> str:
     """Answer."""
-    made.append(text)
+    executed.append(text)
     return text
 
 
@@ -31,11 +31,11 @@ def shout(text: str = "x") -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_made():
-    made.clear()
+    executed.clear()
 
 
 @pytest.fixture(params=["inline", "thread", "async"])
-def one(run, request):
+def run_with(run, request):
     """`one(*hooks)`: run a call with these hooks, and return its result."""
 
     def make(*hooks, **options):
@@ -57,7 +57,7 @@ def after(function, **options):
     return type("After", (), {"after_tool_call": hookimpl(staticmethod(function), **options)})()
 
 
-def test_the_first_plugin_is_the_outermost_and_tryfirst_and_trylast_move_a_hook(one):
+def test_the_first_plugin_is_the_outermost_and_tryfirst_and_trylast_move_a_hook(run_with):
     order = []
 
     def note(name, kind, **options):
@@ -76,7 +76,7 @@ def test_the_first_plugin_is_the_outermost_and_tryfirst_and_trylast_move_a_hook(
         function = {"around": wrap, "before": look, "after": see}[kind]
         return {"around": around, "before": before, "after": after}[kind](function, **options)
 
-    one(
+    run_with(
         note("last", "around", trylast=True),
         note("a", "around"),
         note("b", "before"),
@@ -87,7 +87,7 @@ def test_the_first_plugin_is_the_outermost_and_tryfirst_and_trylast_move_a_hook(
     assert order == ["first", "a", "b", "d", "last", "/last", "/d", "/c", "/a", "/first"]
 
 
-def test_a_hook_may_answer_replace_and_repeat_a_call(one):
+def test_a_hook_may_answer_replace_and_repeat_a_call(run_with):
     def answer(call):
         return Result.text("answered")
         yield
@@ -101,37 +101,37 @@ def test_a_hook_may_answer_replace_and_repeat_a_call(one):
         yield
         return (yield)
 
-    assert str(one(around(answer))) == "answered"
-    assert str(one(before(lambda call: Result.text("before")))) == "before"
-    assert made == []
-    assert str(one(around(replace), after(lambda result: Result.text(f"({result})")))) == "<(x)>"
-    made.clear()
-    assert str(one(around(repeat))) == "x"
-    assert made == ["x"] * 3
+    assert str(run_with(around(answer))) == "answered"
+    assert str(run_with(before(lambda call: Result.text("before")))) == "before"
+    assert executed == []
+    assert str(run_with(around(replace), after(lambda result: Result.text(f"({result})")))) == "<(x)>"
+    executed.clear()
+    assert str(run_with(around(repeat))) == "x"
+    assert executed == ["x"] * 3
 
 
-def test_inner_hooks_see_the_call_that_a_hook_substitutes(one):
-    seen = []
+def test_inner_hooks_see_the_call_that_a_hook_substitutes(run_with):
+    names = []
 
     def other(call):
         result = yield ToolCall(call.id, "shout", {"text": "y"})
         return result
 
     def look(call, tool):
-        seen.append((call.name, tool.name))
+        names.append((call.name, tool.name))
         yield
 
     def nothing(call):
         return (yield ToolCall(call.id, "nothing"))
 
-    assert str(one(around(look), around(other), around(look))) == "Y"
-    assert str(one(before(lambda call: ToolCall(call.id, "shout", {"text": "z"})), around(look))) == "Z"
-    assert seen == [("echo", "echo"), ("shout", "shout"), ("shout", "shout")]
-    assert one(around(nothing)).error_type == "unknown_tool"
+    assert str(run_with(around(look), around(other), around(look))) == "Y"
+    assert str(run_with(before(lambda call: ToolCall(call.id, "shout", {"text": "z"})), around(look))) == "Z"
+    assert names == [("echo", "echo"), ("shout", "shout"), ("shout", "shout")]
+    assert run_with(around(nothing)).error_type == "unknown_tool"
 
 
 @pytest.mark.parametrize("kind", ["around", "before"])
-def test_an_exception_before_the_call_refuses_it(kind, one, recorder, caplog):
+def test_an_exception_before_the_call_refuses_it(kind, run_with, recorder, caplog):
     def broken(call):
         raise OSError("disk full")
 
@@ -140,14 +140,14 @@ def test_an_exception_before_the_call_refuses_it(kind, one, recorder, caplog):
         yield
 
     with caplog.at_level(logging.ERROR, "tools_runtime"):
-        result = one(recorder, around(broken_generator) if kind == "around" else before(broken))
-    assert (result.error_type, made) == ("unavailable", [])
+        result = run_with(recorder, around(broken_generator) if kind == "around" else before(broken))
+    assert (result.error_type, executed) == ("unavailable", [])
     assert "disk full" in str(result)
     assert recorder.kinds == ["start", "hook_failed", "end"]
     assert "failed" in caplog.text
 
 
-def test_an_exception_after_the_call_keeps_its_result(one, recorder, caplog):
+def test_an_exception_after_the_call_keeps_its_result(run_with, recorder, caplog):
     def broken(call):
         yield
         raise OSError("disk full")
@@ -157,11 +157,11 @@ def test_an_exception_after_the_call_keeps_its_result(one, recorder, caplog):
         return "text"
 
     with caplog.at_level(logging.CRITICAL, "tools_runtime"):
-        assert str(one(recorder, around(broken), around(wrong), after(lambda result: 3))) == "x"
-    assert (recorder.kinds, made) == (["start", *["hook_failed"] * 3, "end"], ["x"])
+        assert str(run_with(recorder, around(broken), around(wrong), after(lambda result: 3))) == "x"
+    assert (recorder.kinds, executed) == (["start", *["hook_failed"] * 3, "end"], ["x"])
 
 
-def test_a_coroutine_that_a_plain_function_returns_is_closed(one):
+def test_a_coroutine_that_a_plain_function_returns_is_closed(run_with):
     coroutines = []
 
     async def late():
@@ -171,38 +171,38 @@ def test_a_coroutine_that_a_plain_function_returns_is_closed(one):
         coroutines.append(late())
         return coroutines[-1]
 
-    result = one(before(answer))
+    result = run_with(before(answer))
     assert (result.error_type, "TypeError: it returned coroutine" in result.error) == ("unavailable", True)
     assert inspect.getcoroutinestate(coroutines[0]) == inspect.CORO_CLOSED
 
 
-def test_a_cancelled_hook_never_loses_the_result(one, recorder):
+def test_a_cancelled_hook_never_loses_the_result(run_with, recorder):
     def cancelled(call):
         raise asyncio.CancelledError
 
-    assert one(recorder, before(cancelled)).error_type == "cancelled"
-    assert (recorder.kinds, made) == (["start", "end"], [])
+    assert run_with(recorder, before(cancelled)).error_type == "cancelled"
+    assert (recorder.kinds, executed) == (["start", "end"], [])
 
 
-def test_tool_error_and_halt_are_answers(one):
+def test_tool_error_and_halt_are_answers(run_with):
     def refuse(call):
         raise ToolError("not today", "closed")
 
     def halt(result):
         raise Halt("enough")
 
-    assert one(before(refuse)).error_type == "closed"
-    assert one(after(halt)).halted
+    assert run_with(before(refuse)).error_type == "closed"
+    assert run_with(after(halt)).halted
 
 
-def test_a_failing_listener_does_not_affect_others(one, recorder, caplog):
+def test_a_failing_listener_does_not_affect_others(run_with, recorder, caplog):
     class Broken:
         @hookimpl
         def on_event(self, event):
             raise OSError
 
     with caplog.at_level(logging.CRITICAL, "tools_runtime"):
-        assert str(one(Broken(), recorder, Broken())) == "x"
+        assert str(run_with(Broken(), recorder, Broken())) == "x"
     assert recorder.kinds == ["start", "end"]
 
 
@@ -210,19 +210,19 @@ def start(function):
     return type("Start", (), {"start_tool_call": hookimpl(staticmethod(function))})()
 
 
-def test_start_tool_call_runs_before_allowed_calls_alone(one):
+def test_start_tool_call_runs_before_allowed_calls_alone(run_with):
     order = []
-    log = start(lambda call: order.append((call.name, list(made))))
-    assert one(log).output == "x"
+    log = start(lambda call: order.append((call.name, list(executed))))
+    assert run_with(log).output == "x"
     assert order == [("echo", [])]
 
     refuse = type("Refuse", (), {"decide_tool_call": hookimpl(staticmethod(lambda call: Decision("deny")))})()
-    assert one(log, refuse).error_type == "denied"
+    assert run_with(log, refuse).error_type == "denied"
     assert len(order) == 1
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_start_tool_call_that_fails_refuses_the_call(one, is_async, caplog):
+def test_a_start_tool_call_that_fails_refuses_the_call(run_with, is_async, caplog):
     def fail():
         raise OSError("disk full")
 
@@ -230,18 +230,18 @@ def test_a_start_tool_call_that_fails_refuses_the_call(one, is_async, caplog):
         await asyncio.sleep(0)
         fail()
 
-    result = one(start(afail if is_async else fail))
+    result = run_with(start(afail if is_async else fail))
     assert result.error_type == "unavailable"
     assert "disk full" in result.error
-    assert made == []
+    assert executed == []
 
 
-def test_a_repeated_attempt_is_an_event(one, recorder):
+def test_a_repeated_attempt_is_an_event(run_with, recorder):
     def again():
         yield
         return (yield)
 
-    one(recorder, around(again))
+    run_with(recorder, around(again))
     assert recorder.kinds == ["start", "retry", "end"]
     assert recorder.events[1].attempt == 2
 
@@ -249,7 +249,7 @@ def test_a_repeated_attempt_is_an_event(one, recorder):
 # coroutine functions
 
 
-def test_a_coroutine_function_wraps_replaces_and_repeats_a_call(one):
+def test_a_coroutine_function_wraps_replaces_and_repeats_a_call(run_with):
     async def wrap(call, call_next):
         await asyncio.sleep(0)
         return Result.text(f"<{await call_next()}>")
@@ -261,26 +261,26 @@ def test_a_coroutine_function_wraps_replaces_and_repeats_a_call(one):
         await call_next()
         await call_next()
 
-    assert str(one(around(wrap), around(wrap))) == "<<x>>"
-    assert str(one(around(wrap), around(other), around(lambda: (yield)))) == "<Y>"
-    made.clear()
-    assert str(one(around(twice))) == "x"
-    assert made == ["x", "x"]
+    assert str(run_with(around(wrap), around(wrap))) == "<<x>>"
+    assert str(run_with(around(wrap), around(other), around(lambda: (yield)))) == "<Y>"
+    executed.clear()
+    assert str(run_with(around(twice))) == "x"
+    assert executed == ["x", "x"]
 
 
 @pytest.mark.parametrize("is_before", [True, False])
-def test_a_coroutine_function_that_fails_loses_no_result(one, is_before, recorder, caplog):
+def test_a_coroutine_function_that_fails_loses_no_result(run_with, is_before, recorder, caplog):
     async def broken(call, call_next):
         if not is_before:
             await call_next()
         raise OSError("disk full")
 
-    result = one(recorder, around(broken))
-    assert (result.error_type, made) == (("unavailable", []) if is_before else (None, ["x"]))
+    result = run_with(recorder, around(broken))
+    assert (result.error_type, executed) == (("unavailable", []) if is_before else (None, ["x"]))
     assert recorder.kinds == ["start", "hook_failed", "end"]
 
 
-def test_coroutine_functions_may_answer_and_observe_calls(one):
+def test_coroutine_functions_may_answer_and_observe_calls(run_with):
     async def answer(call):
         return Result.text("answered")
 
@@ -288,8 +288,8 @@ def test_coroutine_functions_may_answer_and_observe_calls(one):
         await asyncio.sleep(0)
         return Result.text(f"({result})")
 
-    assert str(one(before(answer))) == "answered"
-    assert str(one(after(observe))) == "(x)"
+    assert str(run_with(before(answer))) == "answered"
+    assert str(run_with(after(observe))) == "(x)"
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])

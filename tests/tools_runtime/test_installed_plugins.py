@@ -49,10 +49,10 @@ def site(tmp_path):
             info.mkdir()
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n")
             (info / "entry_points.txt").write_text(f"[ask_tools.plugins]\nguard = {distribution}\n")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("ASK_TOOLS_")}
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("ASK_TOOLS_")}
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(RUN)],
-            env=kept | {"PYTHONPATH": str(tmp_path)} | environment,
+            env=variables | {"PYTHONPATH": str(tmp_path)} | environment,
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -65,12 +65,12 @@ def test_a_plugin_works_by_being_installed(site):
     assert site({"acme": WORKING}) == {"seen": ["acme"], "problems": {}, "log": []}
 
 
-@pytest.mark.parametrize("source", ["raise SystemExit(3)", "import nowhere", "x = 1", "{"])
+@pytest.mark.parametrize("source", ["raise SystemExit(3)", "import missing_module", "x = 1", "{"])
 def test_a_plugin_that_fails_is_a_problem_and_affects_no_other(source, site):
-    found = site({"acme": WORKING, "broken": source})
-    assert found["seen"] == ["acme"]
-    assert list(found["problems"]) == ["broken:guard"]
-    assert "broken:guard does not work" in found["log"][0]
+    report = site({"acme": WORKING, "broken": source})
+    assert report["seen"] == ["acme"]
+    assert list(report["problems"]) == ["broken:guard"]
+    assert "broken:guard does not work" in report["log"][0]
 
 
 def test_the_deny_list_keeps_a_plugin_from_being_imported(site):
@@ -85,5 +85,5 @@ def test_the_command_lists_the_hooks_of_installed_plugins(site, tmp_path):
     )  # fmt: skip
     report = json.loads(done.stdout)
     assert {"hook": "after_tool_call", "plugin": "acme:guard"} in report["hooks"]
-    assert [each["plugin"] for each in report["problems"]] == ["broken:guard"]
+    assert [problem["plugin"] for problem in report["problems"]] == ["broken:guard"]
     assert done.returncode == 1

@@ -48,9 +48,9 @@ class Gate:
 
 @pytest.fixture
 def gate():
-    made = Gate()
-    yield made
-    made.release.set()
+    new_gate = Gate()
+    yield new_gate
+    new_gate.release.set()
 
 
 def patient(name):
@@ -296,8 +296,8 @@ def test_events_carry_run_attempt_and_context_and_no_progress_follows_the_end(ru
             reports[0](9, 9, "late report of the first attempt")
             return (yield)
 
-    seen = []
-    context = Context(run_id="r1", on_progress=lambda *progress: seen.append(progress))
+    received = []
+    context = Context(run_id="r1", on_progress=lambda *progress: received.append(progress))
     run(make([steps], runtime=runtime, hooks=[recorder, Again()]), [ToolCall("1", "steps", {})], context)
     for report in reports:
         report(9, 9, "after the end")
@@ -305,7 +305,7 @@ def test_events_carry_run_attempt_and_context_and_no_progress_follows_the_end(ru
     assert [event.attempt for event in recorder.events] == [0, 1, 2, 2, 2]
     assert {event.run_id for event in recorder.events} == {"r1"}
     assert len({id(event.context) for event in recorder.events}) == 1
-    assert seen == [(1, 2, "half")] * 2
+    assert received == [(1, 2, "half")] * 2
 
 
 def test_a_keyboard_interrupt_ends_its_call_for_the_hooks_and_reaches_the_caller(make, recorder):

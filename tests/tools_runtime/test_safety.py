@@ -12,25 +12,25 @@ import pytest
 from tools_core import Approval, Context, Effects, Tool, ToolCall, tool
 from tools_runtime import Decision, Policy, ThreadRuntime, hookimpl
 
-made = []
+executed = []
 
 
 @pytest.fixture(autouse=True)
 def nothing_made():
-    made.clear()
+    executed.clear()
 
 
 @tool(requires_approval=True)
 def erase(name: str) -> str:
     """Erase a file."""
-    made.append(name)
+    executed.append(name)
     return f"erased {name}"
 
 
 @tool
 def whoami(context: Context) -> str:
     """Return the user."""
-    made.append(context.state.get("user"))
+    executed.append(context.state.get("user"))
     return str(context.state.get("user"))
 
 
@@ -42,13 +42,13 @@ def policy(*rules, **options):
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
-def test_an_interrupted_call_leaks_nothing_to_another_user(runtime, make):
-    release, begun = threading.Event(), threading.Event()
+def test_an_interrupted_call_shows_no_data_to_another_user(runtime, make):
+    release, started = threading.Event(), threading.Event()
 
     @tool
     async def mail(context: Context) -> str:
         """Return the user's mail."""
-        begun.set()
+        started.set()
         while not release.is_set():
             await asyncio.sleep(0.001)
         return f"mail of {context.state['user']}"
@@ -57,7 +57,7 @@ def test_an_interrupted_call_leaks_nothing_to_another_user(runtime, make):
 
     async def disconnect():
         first = asyncio.create_task(executor.acall(ToolCall("1", "mail", {}), context=Context(state={"user": "ann"})))
-        while not begun.is_set():
+        while not started.is_set():
             await asyncio.sleep(0.001)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -75,10 +75,10 @@ def test_state_of_one_batch_is_in_no_other_batch_or_executor(make):
         context.state.setdefault("notes", []).append(value)
         return list(context.state["notes"])
 
-    one, two = make([note]), make([note])
-    assert one.call_tool("note", {"value": "a"}).output == ["a"]
-    assert one.call_tool("note", {"value": "b"}).output == ["b"]
-    assert two.call_tool("note", {"value": "c"}).output == ["c"]
+    first, second = make([note]), make([note])
+    assert first.call_tool("note", {"value": "a"}).output == ["a"]
+    assert first.call_tool("note", {"value": "b"}).output == ["b"]
+    assert second.call_tool("note", {"value": "c"}).output == ["c"]
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
@@ -102,7 +102,7 @@ def test_each_call_has_its_own_context_variables(runtime, run, make):
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
 def test_a_call_without_its_approval_does_not_run(runtime, run, make):
     result = run(make([erase], runtime=runtime), [ToolCall("1", "erase", {"name": "a"})])[0][1]
-    assert (result.error_type, made) == ("approval_required", [])
+    assert (result.error_type, executed) == ("approval_required", [])
     pending = result.metadata["pending"]
     assert (pending["tool"], pending["arguments"]) == ("erase", {"name": "a"})
 
@@ -130,14 +130,14 @@ def test_approve_may_refuse_or_leave_a_call_pending(make):
     assert pending.error_type == "approval_required"
     odd = make([erase], approve=lambda request: "always").call_tool("erase", {"name": "a"})
     assert (odd.error_type, "approve returned 'always'; return True" in odd.error) == ("unavailable", True)
-    assert made == []
+    assert executed == []
 
 
 def test_an_approval_for_a_run_holds_for_equal_calls_of_the_run(make):
-    asked = []
+    questions = []
 
     def approve(request):
-        asked.append((request.run_id, request.arguments["name"]))
+        questions.append((request.run_id, request.arguments["name"]))
         return Approval("run", "ann", request.key)
 
     rules = policy()
@@ -146,7 +146,7 @@ def test_an_approval_for_a_run_holds_for_equal_calls_of_the_run(make):
             for name in ("a", "a", "b"):
                 result = executor.call_tool("erase", {"name": name}, Context(run_id=run_id))
                 assert result.metadata["approval"]["by"] == "ann"
-    assert asked == [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
+    assert questions == [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
 
 
 class Careful:
@@ -162,9 +162,9 @@ class Careful:
 )
 def test_a_pending_call_can_be_approved_later_by_its_key(options, make, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    asked = options.get("tool", erase)
-    call = ToolCall("c7", asked.name, {"name": "a"} if asked is erase else {})
-    executor = make([asked], policy=policy() if "policy" in options else None, hooks=options.get("hooks", ()))
+    questions = options.get("tool", erase)
+    call = ToolCall("c7", questions.name, {"name": "a"} if questions is erase else {})
+    executor = make([questions], policy=policy() if "policy" in options else None, hooks=options.get("hooks", ()))
 
     def outcome(run_id="r"):
         return executor.call(call, Context(run_id=run_id))
@@ -190,8 +190,8 @@ def test_a_plugin_that_asks_shows_the_call_with_its_arguments_and_effects(make):
     executor = make([erase], hooks=[Careful()], policy=policy({"decision": "allow"}), approve=approve)
     for name, error in (("a", None), ("b", "denied")):
         assert executor.call(ToolCall("c7", "erase", {"name": name})).error_type == error
-    shown = [(each.call.id, each.arguments, each.effects.annotations, each.reasons) for each in requests]
-    assert shown == [("c7", {"name": name}, erase.annotations, ("it is Friday",)) for name in "ab"]
+    facts = [(item.call.id, item.arguments, item.effects.annotations, item.reasons) for item in requests]
+    assert facts == [("c7", {"name": name}, erase.annotations, ("it is Friday",)) for name in "ab"]
 
 
 def test_the_oldest_of_many_answers_in_memory_is_forgotten(make):
@@ -205,22 +205,22 @@ def test_the_oldest_of_many_answers_in_memory_is_forgotten(make):
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
 def test_a_question_ends_with_the_callers_deadline_and_cancellation(runtime, run, make):
-    asked, never = threading.Event(), threading.Event()
+    questions, never = threading.Event(), threading.Event()
 
     def approve(request):
-        asked.set()
+        questions.set()
         never.wait(30)
         return True
 
     executor = make([erase], runtime=runtime, approve=approve)
     late = run(executor, [ToolCall("1", "erase", {"name": "a"})], Context(timeout=0.05))[0][1]
     assert late.error_type == "approval_required"
-    asked.clear()
+    questions.clear()
     context = Context()
-    threading.Thread(target=lambda: asked.wait(20) and context.cancel()).start()
+    threading.Thread(target=lambda: questions.wait(20) and context.cancel()).start()
     assert run(executor, [ToolCall("1", "erase", {"name": "a"})], context)[0][1].error_type == "cancelled"
     never.set()
-    assert made == []
+    assert executed == []
 
 
 # ---------------------------------------------------------------------------------------------------- the last decision
@@ -263,9 +263,9 @@ ALLOW = {"decision": "allow"}
 def test_the_policy_evaluates_the_call_that_finally_runs(options, run, make):
     rules = policy(DENY, ALLOW)
     options = {**options, "policy": rules if options.get("policy") else None}
-    options["hooks"] = [rules if each == "policy" else each for each in options.get("hooks", ())]
+    options["hooks"] = [rules if request == "policy" else request for request in options.get("hooks", ())]
     result = run(make([erase], **options), [ToolCall("1", "erase", {"name": "harmless"})])[0][1]
-    assert (result.error_type, made) == ("denied", [])
+    assert (result.error_type, executed) == ("denied", [])
 
 
 def test_a_hook_cannot_change_a_call_in_place(make):
@@ -304,7 +304,7 @@ def test_the_strictest_of_several_decisions_counts_and_a_broken_one_denies(make)
 
 
 def test_a_retry_needs_no_second_approval(make):
-    asked = []
+    questions = []
 
     class Twice:
         @hookimpl
@@ -313,11 +313,11 @@ def test_a_retry_needs_no_second_approval(make):
             return (yield)
 
     def approve(request):
-        asked.append(request.key)
+        questions.append(request.key)
         return True
 
     assert make([erase], hooks=[Twice()], approve=approve).call_tool("erase", {"name": "a"}).output == "erased a"
-    assert (made, len(asked)) == (["a", "a"], 1)
+    assert (executed, len(questions)) == (["a", "a"], 1)
 
 
 def test_changing_a_link_during_the_prompt_ends_the_approval(make, tmp_path):

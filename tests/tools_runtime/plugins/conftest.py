@@ -38,7 +38,7 @@ def calls():
     """Calls of a tool, numbered, each with its arguments."""
 
     def calls(name, *arguments):
-        return [ToolCall(f"call-{number}", name, given) for number, given in enumerate(arguments)]
+        return [ToolCall(f"call-{number}", name, values) for number, values in enumerate(arguments)]
 
     return calls
 

@@ -57,12 +57,12 @@ def test_neither_output_nor_metadata_of_a_tool_is_written(path, call):
 
 
 def test_errors_halts_unknown_tools_and_bad_arguments_are_written_as_such(run, calls, path):
-    wanted = [
+    expected = [
         *calls("login", {"user": "unknown"}, {"user": "last"}, {"user": ["sesame"]}),
         ToolCall("x", "nothing"),
         ToolCall("y", "login", '{"password": "sesame'),
     ]
-    run([login], wanted, [AuditLog(path)])
+    run([login], expected, [AuditLog(path)])
     ends = [line for line in lines(path) if line["event"] == "end"]
     assert {(line["result"], line.get("error_type"), "error" in line) for line in ends} == {
         ("error", "not_found", True),
@@ -124,16 +124,16 @@ def test_identify_adds_members_to_each_line(path, call):
 
 def test_a_cancelled_call_has_an_end_line(path):
     async def main():
-        begun = asyncio.Event()
+        started = asyncio.Event()
 
         @tool
         async def wait() -> None:
-            begun.set()
+            started.set()
             await asyncio.Event().wait()
 
         executor = Executor([wait], runtime="async", hooks=[AuditLog(path)], plugins=False)
         task = asyncio.create_task(executor.acall(ToolCall(None, "wait")))
-        await begun.wait()
+        await started.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -237,9 +237,9 @@ def test_processes_and_threads_share_a_file_and_lose_no_line(path, size):
     for writer in writers:
         writer.communicate(timeout=60)
         assert writer.returncode == 0
-    found = [line for file in path.parent.iterdir() for line in lines(file)]
+    records = [line for file in path.parent.iterdir() for line in lines(file)]
     expected = {(f"{writer}-{n}", event) for writer in range(3) for n in range(100) for event in ("start", "end")}
-    assert len(found) == len(expected) and {(line["id"], line["event"]) for line in found} == expected
+    assert len(records) == len(expected) and {(line["id"], line["event"]) for line in records} == expected
 
 
 FORKS = """

@@ -16,13 +16,13 @@ def search():
     """A tool that only reads, and counts its calls."""
 
     def search(query: str = "a", limit: int = 10) -> list[str]:
-        made.append(query)
+        executed.append(query)
         return [query] * limit
 
-    made: list[str] = []
-    found = tool(search, read_only=True)
-    found.made = made
-    return found
+    executed: list[str] = []
+    search_tool = tool(search, read_only=True)
+    search_tool.made = executed
+    return search_tool
 
 
 @pytest.fixture
@@ -44,14 +44,14 @@ def test_an_equal_call_in_a_run_returns_the_cached_result(run, calls, search):
 
 def test_other_arguments_tools_and_workspaces_are_other_calls(search, is_cached, tmp_path):
     cache = Cache()
-    for each, workspace, arguments in [
+    for variant, workspace, arguments in [
         (search, None, {"query": "x"}),
         (search, None, {"query": "y"}),
         (search, None, {"query": "x", "limit": 1}),
         (search.renamed("find"), None, {"query": "x"}),
         (search, tmp_path, {"query": "x"}),
     ]:
-        assert not is_cached(each, cache, Context(run_id="1", workspace=workspace), **arguments)
+        assert not is_cached(variant, cache, Context(run_id="1", workspace=workspace), **arguments)
 
 
 def test_runs_do_not_share_cached_results(search, is_cached):
@@ -75,22 +75,22 @@ def test_a_key_shares_results_among_runs(search, is_cached, by_user):
 def test_the_number_of_runs_is_bounded_and_the_longest_unused_goes(search, is_cached):
     cache = Cache()
     first, second, *others = (Context() for _ in range(201))
-    found = [is_cached(search, cache, each) for each in (first, second, first, *others, first, second)]
-    assert [found[2], *found[-2:]] == [True, True, False]
+    hits = [is_cached(search, cache, context) for context in (first, second, first, *others, first, second)]
+    assert [hits[2], *hits[-2:]] == [True, True, False]
 
 
 def test_a_tool_that_takes_the_context_is_cached_for_equal_plain_state_only(call):
     @tool(read_only=True)
     def whoami(context: Context) -> str:
-        made.append(1)
+        executed.append(1)
         return str(context.state.get("user", "unknown"))
 
-    made: list[int] = []
+    executed: list[int] = []
     cache = Cache(key=lambda _: None)
     ann = {"user": {"name": "ann"}}
     for state in (ann, {"user": "bob"}, ann, {}, ann | {"traceparent": "00-1"}):
         assert call(whoami, [cache], Context(state=state)).output == str(state.get("user", "unknown"))
-    assert len(made) == 3
+    assert len(executed) == 3
     ann["user"]["name"] = "eve"  # changed in place
     assert "eve" in call(whoami, [cache], Context(state=ann)).output
     for _ in range(2):
@@ -175,17 +175,17 @@ def test_an_abandoned_change_stops_caching(hooks):
 def test_errors_halts_and_old_results_are_not_given_again(run, calls, search):
     @tool(read_only=True)
     def fetch(end: bool) -> str:
-        made.append(end)
+        executed.append(end)
         if end:
             raise Halt("enough")
         raise RuntimeError("broken")
 
-    made: list[bool] = []
+    executed: list[bool] = []
     cache, context = Cache(seconds=1e-9), Context()
     for _ in range(2):
         run([fetch], calls("fetch", {"end": True}, {"end": False}), [cache], context)
         run([search], calls("search", {}), [cache], context)
-    assert len(made) == 4 and len(search.made) == 2
+    assert len(executed) == 4 and len(search.made) == 2
 
 
 def test_each_caller_receives_a_copy(call):
@@ -211,11 +211,11 @@ def test_images_are_stored_and_values_that_cannot_be_copied_are_not(call, is_cac
 
 def test_entries_and_bytes_of_a_run_are_bounded_and_the_longest_unused_goes(search, is_cached):
     cache, context = Cache(entries=3), Context()
-    found = [is_cached(search, cache, context, query=query) for query in "abcabcadca"]
-    assert found == [False] * 3 + [True] * 4 + [False, True, True]
+    hits = [is_cached(search, cache, context, query=query) for query in "abcabcadca"]
+    assert hits == [False] * 3 + [True] * 4 + [False, True, True]
     cache = Cache(max_bytes=700)
     for query in ("x" * 30, "y" * 30, "z" * 30):
         is_cached(search, cache, context, query=query)
     assert not is_cached(search, cache, context, query="v" * 2000)  # too large: it replaces nothing
-    found = [is_cached(search, cache, context, query=query) for query in ("z" * 30, "y" * 30, "x" * 30)]
-    assert found == [True, True, False]
+    hits = [is_cached(search, cache, context, query=query) for query in ("z" * 30, "y" * 30, "x" * 30)]
+    assert hits == [True, True, False]

@@ -21,12 +21,12 @@ def fail() -> None:
     raise ToolError("no way", "conflict")
 
 
-def conversation(hook, *wanted, context=None, tools=(look, fail)):
+def conversation(hook, *requests, context=None, tools=(look, fail)):
     """The results of calls that a model makes one after the other in one run."""
     hooks = hook if isinstance(hook, list) else [hook]
     executor = Executor(tools, hooks=hooks, plugins=False)
     context = Context() if context is None else context
-    return [executor.call(ToolCall(None, name, arguments), context=context) for name, arguments in wanted]
+    return [executor.call(ToolCall(None, name, arguments), context=context) for name, arguments in requests]
 
 
 def loops(results):
@@ -55,12 +55,12 @@ def test_a_cycle_of_several_calls_is_a_loop(run, calls):
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "requests",
     [[HERE, THERE] * 2, [HERE, HERE, THERE, HERE], [("look", {"place": str(n)}) for n in range(9)]],
     ids=["too-few", "interrupted", "different"],
 )
-def test_other_calls_are_not_a_loop(wanted):
-    assert not any(loops(conversation(LoopDetector(), *wanted)))
+def test_other_calls_are_not_a_loop(requests):
+    assert not any(loops(conversation(LoopDetector(), *requests)))
 
 
 def test_calls_with_other_results_are_not_a_loop_but_durations_do_not_count():
@@ -76,8 +76,8 @@ def test_another_run_is_another_conversation_and_a_key_shares_one(by_user):
     assert not any(loops(conversation(hook, HERE) + conversation(hook, HERE)))
     key, of = by_user
     hook = LoopDetector(2, key=key)
-    found = [loops(conversation(hook, HERE, context=of(user)))[0] for user in ("ann", "bob", "ann")]
-    assert [bool(each) for each in found] == [False, False, True]
+    warnings = [loops(conversation(hook, HERE, context=of(user)))[0] for user in ("ann", "bob", "ann")]
+    assert [bool(warning) for warning in warnings] == [False, False, True]
 
 
 def test_a_warning_is_added_to_pictures_and_json_too():

@@ -36,9 +36,9 @@ class Telemetry:
 
 @pytest.fixture
 def telemetry():
-    made = Telemetry()
-    yield made
-    made.tracers.shutdown()
+    provider = Telemetry()
+    yield provider
+    provider.tracers.shutdown()
 
 
 @tool

@@ -49,7 +49,7 @@ def counted():
     return counter, search
 
 
-class Held:
+class Holder:
     """A tool whose calls run until `over` is set."""
 
     def __init__(self):
@@ -74,10 +74,10 @@ class Held:
 
 
 @pytest.fixture
-def held():
-    made = Held()
-    yield made
-    made.over.set()
+def holder():
+    holder = Holder()
+    yield holder
+    holder.over.set()
 
 
 def test_a_limit_of_one_runs_calls_in_order(run, calls, counted):
@@ -106,10 +106,10 @@ def test_the_limit_applies_to_matching_tools_only(calls, limit, expected):
 
 def test_a_rate_lets_a_burst_through_and_then_spaces_calls_evenly(run, calls, counted):
     counter, search = counted
-    asked = time.monotonic()
+    start = time.monotonic()
     run([search], calls("search", *NUMBERS), [RateLimit({"search": (4, 0.2)})])
     # 4 at once, and then none before its turn; a busy machine may make any of them later.
-    assert all(at - asked > (number - 3) * 0.05 - 0.005 for number, at in enumerate(sorted(counter.began)))
+    assert all(at - start > (number - 3) * 0.05 - 0.005 for number, at in enumerate(sorted(counter.began)))
 
 
 def test_all_tools_of_a_pattern_share_its_limits_and_every_pattern_applies(calls):
@@ -127,19 +127,19 @@ def test_all_tools_of_a_pattern_share_its_limits_and_every_pattern_applies(calls
 
     tools = [counting("web_get"), counting("web_put")]
     hooks = [RateLimit(max_concurrency={"web_*": 1, "web_get": 5})]
-    wanted = [*calls("web_get", {}, {}), *calls("web_put", {}, {})]
-    Executor(tools, runtime="async", hooks=hooks, plugins=False).execute(wanted)
+    batch = [*calls("web_get", {}, {}), *calls("web_put", {}, {})]
+    Executor(tools, runtime="async", hooks=hooks, plugins=False).execute(batch)
     assert counter.most == 1
 
 
 @pytest.mark.parametrize("limit", [{"max_concurrency": {"deploy": 1}}, {"rates": {"deploy": "1/h"}}])
-def test_each_run_has_separate_limits(held, limit):
-    executor = Executor([held.tool], hooks=[RateLimit(**limit)], plugins=False)
-    threads = [held.start(executor, Context(timeout=60)) for _ in range(2)]
-    held.over.set()
+def test_each_run_has_separate_limits(holder, limit):
+    executor = Executor([holder.tool], hooks=[RateLimit(**limit)], plugins=False)
+    threads = [holder.start(executor, Context(timeout=60)) for _ in range(2)]
+    holder.over.set()
     for thread in threads:
         thread.join(20)
-    assert len(held.made) == 2
+    assert len(holder.made) == 2
 
 
 def test_a_key_shares_limits_among_runs(counted, call, by_user):
@@ -161,19 +161,19 @@ def test_a_call_that_would_miss_its_deadline_is_refused_with_retry_after(run, ca
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
-def test_waiting_for_a_running_call_ends_at_the_deadline(runtime, held):
+def test_waiting_for_a_running_call_ends_at_the_deadline(runtime, holder):
     hooks = [RateLimit(max_concurrency={"deploy": 1}, key=lambda _: None)]
-    executor = Executor([held.tool], runtime=runtime, hooks=hooks, plugins=False)
-    thread = held.start(executor, Context(timeout=60))
+    executor = Executor([holder.tool], runtime=runtime, hooks=hooks, plugins=False)
+    thread = holder.start(executor, Context(timeout=60))
     result = executor.call(ToolCall(None, "deploy"), context=Context(timeout=0.5))
-    held.over.set()
+    holder.over.set()
     thread.join(20)
     assert result.error_type == "limit_exceeded" and "concurrency limit reached" in result.error
     assert executor.call(ToolCall(None, "deploy"), context=Context(timeout=60)).ok
 
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
-def test_a_cancelled_waiter_frees_its_place(runtime, held):
+def test_a_cancelled_waiter_frees_its_place(runtime, holder):
     class Waits:
         """Cancels the second call once it waits."""
 
@@ -184,12 +184,12 @@ def test_a_cancelled_waiter_frees_its_place(runtime, held):
 
     context = Context()
     hooks = [Waits(), RateLimit(max_concurrency={"deploy": 1}, key=lambda _: None)]
-    executor = Executor([held.tool], runtime=runtime, hooks=hooks, plugins=False)
-    thread = held.start(executor, Context(), number=1)
+    executor = Executor([holder.tool], runtime=runtime, hooks=hooks, plugins=False)
+    thread = holder.start(executor, Context(), number=1)
     result = executor.call(ToolCall("second", "deploy", {"number": 2}), context=context)
-    held.over.set()
+    holder.over.set()
     thread.join(20)
-    assert result.error_type == "cancelled" and held.made == [1]
+    assert result.error_type == "cancelled" and holder.made == [1]
     assert executor.call(ToolCall(None, "deploy", {"number": 3}), context=Context(timeout=60)).ok
 
 

@@ -34,9 +34,9 @@ def logged(tmp_path, call):
 
 @pytest.mark.parametrize("text", TOKENS, ids=lambda text: text[:8])
 def test_well_known_tokens_are_hidden_in_arguments_and_errors(logged, text):
-    found = logged({"note": f"use {text} here", "items": [text]}, f"no access with {text}")
-    assert found.count("[redacted]") == 3
-    assert not any(part in found for part in (SECRET, "IOSFODNN7", "MIIEpAIB", "c2lnbmF0"))
+    line = logged({"note": f"use {text} here", "items": [text]}, f"no access with {text}")
+    assert line.count("[redacted]") == 3
+    assert not any(part in line for part in (SECRET, "IOSFODNN7", "MIIEpAIB", "c2lnbmF0"))
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_text_that_only_mentions_a_secret_stays_as_it_is(logged, text):
 
 
 def test_given_values_are_hidden_everywhere(logged):
-    found = logged({"text": "a 4711 b", "4711": 1}, "not 4711", redact=["4711"])
-    assert "4711" not in found and found.count("[redacted]") == 3
+    line = logged({"text": "a 4711 b", "4711": 1}, "not 4711", redact=["4711"])
+    assert "4711" not in line and line.count("[redacted]") == 3
 
 
 def test_a_secret_at_the_cut_of_a_long_text_is_hidden(logged):
     for length in (1_990, 9_990):
-        found = logged({"text": f"{'x ' * (length // 2)}{AWS}"})
-        assert "AKIA" not in found
+        line = logged({"text": f"{'x ' * (length // 2)}{AWS}"})
+        assert "AKIA" not in line
 
 
 def test_many_names_in_a_long_text_take_bounded_time(logged):

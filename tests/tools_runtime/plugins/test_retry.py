@@ -32,34 +32,34 @@ def failing(times, error, **options):
     return tool(fetch, **options)
 
 
-def made(fetch):
+def executed(fetch):
     return fetch.__wrapped__.made
 
 
 def test_a_transient_failure_is_retried_until_it_succeeds(run, calls):
     fetch = failing(2, BUSY, read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry(first=0.001)])
-    assert (result.output, result.metadata, made(fetch)) == ("here", {"attempts": 3}, 3)
+    assert (result.output, result.metadata, executed(fetch)) == ("here", {"attempts": 3}, 3)
 
 
 def test_the_number_of_attempts_is_limited_and_the_last_error_is_the_result(call):
     fetch = failing(9, BUSY, idempotent=True)
     result = call(fetch, [Retry(4, first=0)])
-    assert (result.error, result.metadata, made(fetch)) == ("busy", {"attempts": 4}, 4)
+    assert (result.error, result.metadata, executed(fetch)) == ("busy", {"attempts": 4}, 4)
 
 
 @pytest.mark.parametrize("options", [{}, {"destructive": True}, {"read_only": False}, {"idempotent": False}])
 def test_a_tool_that_may_have_effects_is_called_once(options, call):
     fetch = failing(1, BUSY, **options)
     call(fetch, [Retry(first=0)])
-    assert made(fetch) == 1
+    assert executed(fetch) == 1
 
 
 @pytest.mark.parametrize("kind", ["validation_error", "denied", "not_found", "conflict", "cancelled"])
 def test_permanent_failures_are_never_retried(kind, call):
     fetch = failing(1, Result.error("no", type=kind, metadata={"retry_after": 0}), read_only=True)
     call(fetch, [Retry(first=0)])
-    assert made(fetch) == 1
+    assert executed(fetch) == 1
     with pytest.raises(ValueError, match=f"ended with {kind} is never retried"):
         Retry(types=[kind])
 
@@ -82,7 +82,7 @@ def test_permanent_failures_are_never_retried(kind, call):
 def test_which_failures_are_for_the_moment(error, options, expected, call):
     fetch = failing(1, error, idempotent=True)
     call(fetch, [Retry(first=0, **options)])
-    assert made(fetch) == expected
+    assert executed(fetch) == expected
 
 
 def test_a_retry_after_an_abandoned_attempt_is_reported(calls):
@@ -111,13 +111,13 @@ def test_the_annotations_of_the_call_decide_about_retries(calls):
             return Effects({"read_only": bool(arguments["dry"])})
 
         def execute(self, key: str, dry: bool = False) -> Result:
-            made.append(key)
+            executed.append(key)
             return BUSY
 
-    made: list[str] = []
-    given = [{"key": "a", "dry": True}, {"key": "b", "dry": "false"}, {"key": "boom"}]
-    Executor([Fetch()], hooks=[Retry(2, first=0)], plugins=False).execute(calls("fetch", *given))
-    assert made == ["a", "a", "b", "boom"]
+    executed: list[str] = []
+    requests = [{"key": "a", "dry": True}, {"key": "b", "dry": "false"}, {"key": "boom"}]
+    Executor([Fetch()], hooks=[Retry(2, first=0)], plugins=False).execute(calls("fetch", *requests))
+    assert executed == ["a", "a", "b", "boom"]
 
 
 def test_each_further_attempt_is_announced_by_an_event(run, calls):
@@ -135,7 +135,7 @@ def test_each_further_attempt_is_announced_by_an_event(run, calls):
 def test_retries_end_at_the_deadline(run, calls):
     fetch = failing(9, Result.error("busy", metadata={"retry_after": 20}), read_only=True)
     [result] = run([fetch], calls("fetch", {}), [Retry()], Context(timeout=10))
-    assert (result.error, made(fetch)) == ("busy", 1)
+    assert (result.error, executed(fetch)) == ("busy", 1)
 
 
 @pytest.mark.parametrize("kind", ["retry", "progress"], ids=["while-it-waits", "while-it-runs"])

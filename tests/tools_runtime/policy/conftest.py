@@ -37,9 +37,9 @@ def tools():
     """One tool of each kind."""
 
     @tool(read_only=True)
-    def look(what: str = "all") -> str:
+    def look(part: str = "all") -> str:
         """Only reads."""
-        return what
+        return part
 
     @tool(read_only=True, open_world=True)
     def fetch(url: str = "https://example.org") -> str:
@@ -67,8 +67,8 @@ def tools():
 
         def effects(self, arguments, context=None):
             commands, needs = arguments.get("commands"), arguments.get("needs")
-            known = None if commands is None else [tuple(words) for words in commands]
-            return Effects(self.annotations, paths=known and (), commands=known, missing=(needs,) if needs else ())
+            parsed = None if commands is None else [tuple(words) for words in commands]
+            return Effects(self.annotations, paths=parsed and (), commands=parsed, missing=(needs,) if needs else ())
 
     return SimpleNamespace(look=look, fetch=fetch, save=save, peek=peek, run=Run())
 

@@ -44,14 +44,14 @@ def remember(policy, decide, scope, by="ann", **options):
 
 def test_a_request_is_plain_json_with_everything_that_a_reviewer_needs(place, decide):
     request = decide().request
-    found = json.loads(json.dumps(request.to_dict()))
-    assert found["run_id"] == "run-1"
-    assert found["key"] == request.key
-    assert found["key"].startswith("run-1.")
-    assert found["arguments"] == {"path": "a"}
-    assert found["effects"]["paths"] == [str(place.project / "a")]
-    assert found["scopes"] == ["once", "run", "project"]
-    assert found["reasons"] == ["no rule matches; the call is not marked read-only"]
+    document = json.loads(json.dumps(request.to_dict()))
+    assert document["run_id"] == "run-1"
+    assert document["key"] == request.key
+    assert document["key"].startswith("run-1.")
+    assert document["arguments"] == {"path": "a"}
+    assert document["effects"]["paths"] == [str(place.project / "a")]
+    assert document["scopes"] == ["once", "run", "project"]
+    assert document["reasons"] == ["no rule matches; the call is not marked read-only"]
 
 
 def test_once_is_not_remembered_by_the_policy(decide):
@@ -247,7 +247,7 @@ def test_the_file_belongs_to_its_owner_alone(place, decide):
     Policy().approve(decide().request.key)
     assert stat.S_IMODE(place.approvals.stat().st_mode) == 0o600
     assert stat.S_IMODE(place.approvals.parent.stat().st_mode) == 0o700
-    assert [each.name for each in place.approvals.parent.iterdir() if each.name.startswith(".")] == []
+    assert [file.name for file in place.approvals.parent.iterdir() if file.name.startswith(".")] == []
 
 
 def _all_can_write(file):

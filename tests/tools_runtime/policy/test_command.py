@@ -23,8 +23,8 @@ def run(place):
 
     def ran(*words):
         command = [sys.executable, "-m", "tools_core", "policy", *words]
-        ended = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8", timeout=60)
-        return ended.returncode, ended.stdout, ended.stderr
+        process = subprocess.run(command, check=False, capture_output=True, text=True, encoding="utf-8", timeout=60)
+        return process.returncode, process.stdout, process.stderr
 
     return ran
 
@@ -53,11 +53,11 @@ def test_explain_shows_the_rule_and_the_effects_without_running(place, run):
 
 def test_explain_as_json_has_the_facts(run):
     status, out, _ = run("explain", "--json", "bash", '{"command": "ls; rm -rf x"}')
-    found = json.loads(out)
-    assert (status, found["decision"], found["by"], found["rule"]) == (1, "ask", "the default", "")
-    assert found["arguments"] == {"command": "ls; rm -rf x"}
-    if found["commands"] is not None:  # with a parser
-        assert found["commands"] == [["ls"], ["rm", "-rf", "x"]]
+    report = json.loads(out)
+    assert (status, report["decision"], report["by"], report["rule"]) == (1, "ask", "the default", "")
+    assert report["arguments"] == {"command": "ls; rm -rf x"}
+    if report["commands"] is not None:  # with a parser
+        assert report["commands"] == [["ls"], ["rm", "-rf", "x"]]
 
 
 def test_a_call_of_a_tool_in_a_file_is_explained(tmp_path, run):
@@ -110,9 +110,9 @@ def test_check_reports_unknown_names_and_missing_trust(place, run):
     )
     place.theirs.write_text('[[rule]]\ndecision = "allow"\ntool = "glob"\n')
     status, out, _ = run("check", "--json")
-    found = json.loads(out)
-    assert (status, found["rules"]) == (0, 3)
-    assert found["problems"] == [
+    report = json.loads(out)
+    assert (status, report["rules"]) == (0, 3)
+    assert report["problems"] == [
         f"rule 1 of {place.user}: no installed tool is called 'read_fil' (did you mean read_file?)",
         f"rule 2 of {place.user}: no tool that it is for has an argument 'patern' (did you mean pattern?)",
         "the project's rules that allow calls do not count before: ask-tools policy trust",

@@ -90,8 +90,8 @@ def test_a_missing_path_counts_as_its_default(decide):
         return ""
 
     rules = deny(paths=["secret/**"])
-    assert [decide(rules, clean, given) for given in ({}, {"folder": "src"})] == ["deny", "allow"]
-    assert [decide(rules, sweep, given) for given in ({}, {"folder": "src"})] == ["ask", "allow"]
+    assert [decide(rules, clean, arguments) for arguments in ({}, {"folder": "src"})] == ["deny", "allow"]
+    assert [decide(rules, sweep, arguments) for arguments in ({}, {"folder": "src"})] == ["ask", "allow"]
     assert decide(allow(tool="clean", paths=["src/**"]), clean, {}) == "ask"
 
 
@@ -115,8 +115,8 @@ def test_a_path_is_seen_wherever_a_schema_declares_it(decide, schema):
     })  # fmt: skip
     value = ["secret/x"] if "array" in str(schema) else "secret/x"
     assert decide(deny(paths=["secret/**"]), move, {"record": {"f": value}}) == "deny"
-    given = {"type": "object", **schema, "additionalProperties": schema.get("additionalProperties", True)}
-    flat = tool(lambda **_: "", name="flat", description="Moves.", input_schema=given)
+    whole_schema = {"type": "object", **schema, "additionalProperties": schema.get("additionalProperties", True)}
+    flat = tool(lambda **_: "", name="flat", description="Moves.", input_schema=whole_schema)
     assert decide(deny(paths=["secret/**"]), flat, {"f": value}) == "deny"
 
 
@@ -217,10 +217,10 @@ PATTERN = st.lists(st.sampled_from(["ls", "rm", "x", "*"]), min_size=1, max_size
 def test_to_allow_each_command_must_be_covered_and_to_deny_any_one(decide, tools, patterns, commands, hidden):
     texts = [" ".join(pattern) for pattern in patterns]
     covered = [any(_covers(pattern, words, "*") for pattern in patterns) for words in commands]
-    given = {"commands": commands}
-    allowed = decide(allow(tool="run", commands=texts), tools.run, given)
+    arguments = {"commands": commands}
+    allowed = decide(allow(tool="run", commands=texts), tools.run, arguments)
     assert allowed == ("allow" if covered and all(covered) else "ask")
-    assert decide(deny(commands=texts), tools.run, given) == ("deny" if any(covered) else "allow")
+    assert decide(deny(commands=texts), tools.run, arguments) == ("deny" if any(covered) else "allow")
     masked = {"commands": [[None if n == hidden else word for n, word in enumerate(words)] for words in commands]}
     if any(covered):  # an unknown word never makes a denied command pass
         assert decide(deny(commands=texts), tools.run, masked) != "allow"

@@ -31,9 +31,9 @@ def test_the_users_file_is_read(place, decision):
 
 def test_files_that_are_given_replace_the_users(place, decision, tmp_path):
     place.user.write_text(DENY)
-    own = tmp_path / "own.toml"
-    own.write_text(ALLOW)
-    assert decision(files=[own]).outcome == "allow"
+    policy_file = tmp_path / "own.toml"
+    policy_file.write_text(ALLOW)
+    assert decision(files=[policy_file]).outcome == "allow"
     with pytest.raises(PolicyError, match="no such file"):
         Policy(files=[tmp_path / "gone.toml"])
 
@@ -191,8 +191,8 @@ KEYS = st.sampled_from(["decision", "tool", "read_only", "paths", "commands", "a
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.dictionaries(KEYS, JSON | st.sampled_from(["allow", "deny"])), max_size=3) | JSON)
-def test_rules_of_any_form_are_read_or_refused(decision, given):
+def test_rules_of_any_form_are_read_or_refused(decision, value):
     try:
-        assert decision(rules=given, files=[]).outcome in ("allow", "ask", "deny")
+        assert decision(rules=value, files=[]).outcome in ("allow", "ask", "deny")
     except PolicyError as error:
         assert "Policy(rules)" in str(error)

@@ -45,8 +45,11 @@ def test_the_first_rule_that_holds_decides(decide, tools):
 def test_a_decision_names_its_reasons_and_the_rule(judge, tools):
     denied = judge([rule("deny", tool="save", reason="frozen until Monday")], tools.save, {"path": "a"})
     assert (denied.by, list(denied.reasons)) == ("rule 1 of Policy(rules)", ["frozen until Monday"])
-    asked = judge([], tools.save, {"path": "a"})
-    assert (asked.by, list(asked.reasons)) == ("the default", ["no rule matches; the call is not marked read-only"])
+    default = judge([], tools.save, {"path": "a"})
+    assert (default.by, list(default.reasons)) == (
+        "the default",
+        ["no rule matches; the call is not marked read-only"],
+    )
 
 
 def test_rules_match_the_hints_of_the_call(decide):
@@ -187,6 +190,6 @@ def test_an_undecidable_rule_names_the_extra_to_install(judge, tools, decision):
     rules = [rule(decision, commands=["ls *"]), rule("allow")]
     decided = judge(rules, tools.run, {"needs": "tools-shell[parser]"})
     assert any("install tools-shell[parser]" in reason for reason in decided.reasons)
-    known = judge(rules, tools.run, {"commands": [["ls"]], "needs": "tools-shell[parser]"})
-    assert known.outcome == decision
-    assert not any("install" in reason for reason in known.reasons)
+    parsed = judge(rules, tools.run, {"commands": [["ls"]], "needs": "tools-shell[parser]"})
+    assert parsed.outcome == decision
+    assert not any("install" in reason for reason in parsed.reasons)

@@ -51,10 +51,10 @@ print(sys.stdin.readline().strip() if timeout is None and "tail" in sys.argv els
 class Terminal:
     """A program on a terminal, and its output."""
 
-    def __init__(self, given, threads=1, timeout=None, *more):
+    def __init__(self, requests, threads=1, timeout=None, *more):
         self.master, slave = pty.openpty()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, json.dumps(given), str(threads), json.dumps(timeout), *more],
+            [sys.executable, "-c", PROGRAM, json.dumps(requests), str(threads), json.dumps(timeout), *more],
             stdin=slave,
             stdout=subprocess.PIPE,
             stderr=slave,
@@ -95,8 +95,8 @@ def terminal():
         return opened[-1]
 
     yield start
-    for each in opened:
-        each.close()
+    for descriptor in opened:
+        descriptor.close()
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def terminal():
      ("\x04", "False")],
 )  # fmt: skip
 def test_a_user_answers_the_prompt(terminal, typed, answer):
-    asked = terminal([{"path": "a"}])
-    seen = asked.until("[N]o: ")
+    prompt = terminal([{"path": "a"}])
+    screen = prompt.until("[N]o: ")
     for text in (
         "save wants to run (destructive)",
         'path = "a"',
@@ -115,79 +115,79 @@ def test_a_user_answers_the_prompt(terminal, typed, answer):
         "asked because: no rule matches",
         "approve? [o]nce, [r]un, [p]roject, [N]o: ",
     ):
-        assert text in seen
-    asked.type(typed)
-    assert asked.answers() == [answer]
+        assert text in screen
+    prompt.type(typed)
+    assert prompt.answers() == [answer]
 
 
 def test_an_unknown_answer_repeats_the_prompt(terminal):
-    asked = terminal([{"path": "a"}])
+    prompt = terminal([{"path": "a"}])
     for count, text in enumerate(("sure, go\n", b"\xff\n", "once\n"), 1):
-        asked.until("[N]o: ", count)
-        asked.type(text)
-    assert asked.answers() == ["once"]
+        prompt.until("[N]o: ", count)
+        prompt.type(text)
+    assert prompt.answers() == ["once"]
 
 
 def test_concurrent_calls_prompt_one_at_a_time(terminal):
-    asked = terminal([{"path": "a"}, {"path": "b"}, {"path": "c"}], 3)
+    prompt = terminal([{"path": "a"}, {"path": "b"}, {"path": "c"}], 3)
     for count, typed in enumerate(("o\n", "o\n", "o\n"), 1):
-        asked.until("[N]o: ", count)
-        assert asked.seen.count("wants to run") == count
-        asked.type(typed)
-    assert asked.answers() == ["once", "once", "once"]
+        prompt.until("[N]o: ", count)
+        assert prompt.seen.count("wants to run") == count
+        prompt.type(typed)
+    assert prompt.answers() == ["once", "once", "once"]
 
 
 def test_text_that_was_typed_before_the_question_is_not_an_answer(terminal):
-    asked = terminal([{"path": "a"}])
-    asked.type("y\n")  # while the program starts
-    asked.until("[N]o: ")
-    asked.type("n\n")
-    assert asked.answers() == ["False"]
+    prompt = terminal([{"path": "a"}])
+    prompt.type("y\n")  # while the program starts
+    prompt.until("[N]o: ")
+    prompt.type("n\n")
+    assert prompt.answers() == ["False"]
 
 
 def test_a_question_ends_when_its_call_is_cancelled_and_takes_no_later_text(terminal):
-    asked = terminal([{"path": "a"}, {"path": "b"}], 2, None, "tail")
-    asked.until("[N]o: ")
-    os.kill(asked.process.pid, signal.SIGUSR1)
-    assert asked.process.stdout.readline() == b"None\n"
-    assert asked.process.stdout.readline() == b"None\n"
-    asked.type("once\n")  # meant for the program
-    assert asked.answers() == ["once"]
-    assert asked.seen.count("wants to run") == 1
+    prompt = terminal([{"path": "a"}, {"path": "b"}], 2, None, "tail")
+    prompt.until("[N]o: ")
+    os.kill(prompt.process.pid, signal.SIGUSR1)
+    assert prompt.process.stdout.readline() == b"None\n"
+    assert prompt.process.stdout.readline() == b"None\n"
+    prompt.type("once\n")  # meant for the program
+    assert prompt.answers() == ["once"]
+    assert prompt.seen.count("wants to run") == 1
 
 
 def test_a_question_ends_at_the_deadline(terminal):
-    asked = terminal([{"path": "a"}], 1, 1.5)
-    assert asked.answers() == ["None"]
+    prompt = terminal([{"path": "a"}], 1, 1.5)
+    assert prompt.answers() == ["None"]
 
 
 def test_arguments_cannot_rewrite_the_question(terminal):
     evil = "\x1b[2J\x1b[H\rsafe\nsave wants to run (read_only)\napprove? \u202e\x07\u200b\x9b2K"
-    asked = terminal([{"path": "a", evil: evil}])
-    seen = asked.until("[N]o: ")
-    assert [char for char in ("\x1b", "\u202e", "\x07", "\u200b", "\x9b") if char in seen] == []
-    assert len([line for line in seen.splitlines() if line.startswith(("save wants", "approve?"))]) == 2
-    assert "\\u202e" in seen
+    prompt = terminal([{"path": "a", evil: evil}])
+    screen = prompt.until("[N]o: ")
+    assert [char for char in ("\x1b", "\u202e", "\x07", "\u200b", "\x9b") if char in screen] == []
+    assert len([line for line in screen.splitlines() if line.startswith(("save wants", "approve?"))]) == 2
+    assert "\\u202e" in screen
 
 
 def test_long_arguments_are_clipped_with_their_size_and_can_be_viewed(terminal):
     long = {"text": "a" * 3000 + "rm -rf" + "b" * 3000} | {f"n{number}": 1 for number in range(1000)}
-    asked = terminal([long | {"path": "last/of/all"}])
-    asked.until("[v]iew all of it: ")
-    assert '  path = "last/of/all"' in asked.seen
-    assert "characters are not shown" in asked.seen
-    assert "982 more arguments are not shown" in asked.seen
-    assert "rm -rf" not in asked.seen
-    assert "n999" not in asked.seen
-    asked.type("v\n")
-    asked.until("n999")
-    asked.until("rm -rf")
-    asked.until("[N]o: ")
-    asked.type("n\n")
-    assert asked.answers() == ["False"]
+    prompt = terminal([long | {"path": "last/of/all"}])
+    prompt.until("[v]iew all of it: ")
+    assert '  path = "last/of/all"' in prompt.seen
+    assert "characters are not shown" in prompt.seen
+    assert "982 more arguments are not shown" in prompt.seen
+    assert "rm -rf" not in prompt.seen
+    assert "n999" not in prompt.seen
+    prompt.type("v\n")
+    prompt.until("n999")
+    prompt.until("rm -rf")
+    prompt.until("[N]o: ")
+    prompt.type("n\n")
+    assert prompt.answers() == ["False"]
 
 
-def test_without_a_terminal_the_answer_is_none():
+def test_a_program_without_a_terminal_asks_no_question():
     command = [sys.executable, "-c", PROGRAM, '[{"path": "a"}]', "1", "null"]
     out = subprocess.run(command, stdin=subprocess.DEVNULL, check=True, capture_output=True, text=True, timeout=60)
     assert out.stdout.split() == ["None"]

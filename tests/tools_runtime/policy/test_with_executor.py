@@ -16,19 +16,19 @@ SAVE = {"path": "a"}
 
 
 @pytest.fixture
-def made():
+def executed():
     """The arguments of the calls that were made."""
     return []
 
 
 @pytest.fixture
-def call(place, tools, made):
+def call(place, tools, executed):
     """Call `save` in a run."""
 
     @tool
     def save(path: str, limit: int = 10) -> str:
         """Writes a file."""
-        made.append(path)
+        executed.append(path)
         return "saved"
 
     def called(arguments=SAVE, *, run="run-1", **options):
@@ -39,16 +39,16 @@ def call(place, tools, made):
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
-def test_a_denied_call_names_the_rule(place, call, made, runtime):
+def test_a_denied_call_names_the_rule(place, call, executed, runtime):
     place.user.write_text('[[rule]]\ndecision = "deny"\ntool = "save"\nreason = "frozen until Monday"\n')
     result = call(policy=Policy(), runtime=runtime)
     assert result.error_type == "denied"
     for words in ("save was not run", "frozen until Monday", f"rule 1 of {place.user}", "Do not work around"):
         assert words in result.error
-    assert made == []
+    assert executed == []
 
 
-def test_a_call_stays_pending_until_its_key_is_approved(call, made):
+def test_a_call_stays_pending_until_its_key_is_approved(call, executed):
     pending = call(policy=Policy()).metadata["pending"]
     assert (pending["tool"], pending["arguments"], pending["run_id"]) == ("save", SAVE, "run-1")
     Policy().approve(pending["key"], by="ann")
@@ -57,7 +57,7 @@ def test_a_call_stays_pending_until_its_key_is_approved(call, made):
     assert result.output == "saved"
     assert result.metadata["approval"] == {"scope": "once", "by": "ann", "key": pending["key"]}
     assert call(policy=Policy()).error_type == "approval_required"
-    assert made == ["a"]
+    assert executed == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -69,20 +69,20 @@ def test_a_call_stays_pending_until_its_key_is_approved(call, made):
     ],
 )
 def test_an_answer_holds_for_its_scope(call, answers, outcomes):
-    policy, said = Policy(), iter([*answers, False])
+    policy, remaining = Policy(), iter([*answers, False])
 
     def outcome(run):
-        result = call(run=run, policy=policy, approve=lambda request: next(said))
+        result = call(run=run, policy=policy, approve=lambda request: next(remaining))
         return result.error_type or result.output
 
     assert [outcome("run-1"), outcome("run-1"), outcome("run-2")] == outcomes
 
 
 def test_concurrent_users_of_one_policy_do_not_share_their_answers(place, tools):
-    asked = []
+    requests = []
 
     async def approve(request):
-        asked.append(request.run_id)
+        requests.append(request.run_id)
         await asyncio.sleep(0)
         return "run" if request.run_id == "ann" else False
 
@@ -90,17 +90,17 @@ def test_concurrent_users_of_one_policy_do_not_share_their_answers(place, tools)
         with Executor([tools.save], policy=Policy(), approve=approve, plugins=False, runtime="async") as executor:
             calls = [executor.acall_tool("save", SAVE, Context(run_id=run)) for run in ("ann", "bob", "ann", "bob")]
             first = await asyncio.gather(*calls[:2])
-            return [each.error_type for each in (*first, *(await asyncio.gather(*calls[2:])))]
+            return [result.error_type for result in (*first, *(await asyncio.gather(*calls[2:])))]
 
     assert asyncio.run(main()) == [None, "denied", None, "denied"]
-    assert sorted(asked) == ["ann", "bob", "bob"]
+    assert sorted(requests) == ["ann", "bob", "bob"]
 
 
 @pytest.mark.parametrize("arguments", ['{"path": ', {"pth": "a"}, {}])
-def test_invalid_arguments_are_refused_without_a_question(call, made, arguments):
-    asked = []
-    assert call(arguments, policy=Policy(), approve=asked.append).error_type == "validation_error"
-    assert (made, asked) == ([], [])
+def test_invalid_arguments_are_refused_without_a_question(call, executed, arguments):
+    requests = []
+    assert call(arguments, policy=Policy(), approve=requests.append).error_type == "validation_error"
+    assert (executed, requests) == ([], [])
 
 
 # `ask-tools call`

@@ -26,16 +26,16 @@ class Processes:
     def all(self):
         """Return the processes that have the mark in their environment, programs as well as forks."""
         entry = f"{MARK}={self.mark}".encode()
-        found = []
+        pids = []
         for name in os.listdir("/proc"):
             if name.isdigit():
                 try:
                     with open(f"/proc/{name}/environ", "rb") as file:
                         if entry in file.read().split(b"\0"):
-                            found.append(int(name))
+                            pids.append(int(name))
                 except OSError:
                     continue
-        return found
+        return pids
 
     @staticmethod
     def is_alive(pid):
@@ -59,10 +59,10 @@ class Processes:
 def processes(monkeypatch):
     """Marked processes; all must end with the test."""
     resource_tracker.ensure_running()  # it serves this process to its end, and must not have the mark
-    made = Processes(os.urandom(8).hex())
-    monkeypatch.setenv(MARK, made.mark)
-    yield made
-    assert made.eventually(lambda: not made.all()), "processes still run"
+    marked = Processes(os.urandom(8).hex())
+    monkeypatch.setenv(MARK, marked.mark)
+    yield marked
+    assert marked.eventually(lambda: not marked.all()), "processes still run"
 
 
 @pytest.fixture
@@ -75,15 +75,15 @@ def tools(monkeypatch):
 @pytest.fixture
 def make(processes, tools):
     """Makes runtimes, which are closed in the end."""
-    made = []
+    runtimes = []
 
     def runtime(*arguments, **options):
-        made.append(ProcessRuntime(*arguments, **options))
-        return made[-1]
+        runtimes.append(ProcessRuntime(*arguments, **options))
+        return runtimes[-1]
 
     yield runtime
-    for one in made:
-        one.close()
+    for new_runtime in runtimes:
+        new_runtime.close()
 
 
 @pytest.fixture
@@ -97,10 +97,10 @@ def begin(runtime):
 
     def call(tool, arguments=None, *, on=None, **parts):
         context = Context(**parts)
-        begun = (on or runtime).begin(tool, ToolCall("call", tool.name, arguments or {}), context)
-        assert not isinstance(begun, Result), begun
+        attempt = (on or runtime).begin(tool, ToolCall("call", tool.name, arguments or {}), context)
+        assert not isinstance(attempt, Result), attempt
         future = Future()
-        threading.Thread(target=lambda: future.set_result(begun())).start()
+        threading.Thread(target=lambda: future.set_result(attempt())).start()
         return context, future
 
     return call
@@ -111,8 +111,8 @@ def run(runtime):
     """Makes one call."""
 
     def call(tool, arguments=None, *, on=None, **parts):
-        given = {} if arguments is None else arguments
-        begun = (on or runtime).begin(tool, ToolCall("call", tool.name, given), Context(**parts))
-        return begun if isinstance(begun, Result) else begun()
+        values = {} if arguments is None else arguments
+        attempt = (on or runtime).begin(tool, ToolCall("call", tool.name, values), Context(**parts))
+        return attempt if isinstance(attempt, Result) else attempt()
 
     return call

@@ -11,8 +11,8 @@ from tools_testing import RuntimeConformance
 def executor(tools, make):
     with Executor(
         [tools.echo, tools.spin, tools.segfault, tools.whoami], runtime=make(2), plugins=False, default_timeout=None
-    ) as made:
-        yield made
+    ) as new_executor:
+        yield new_executor
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def test_processes_run_between_the_first_call_and_the_end(tools, runtime, run, p
 
 
 def test_no_descriptor_or_thread_is_left(tools, make, run, begin):
-    held = []
+    counts = []
     for _ in range(3):
         runtime = make(2)
         assert run(tools.echo, {"value": 1}, on=runtime).ok
@@ -66,8 +66,8 @@ def test_no_descriptor_or_thread_is_left(tools, make, run, begin):
         context.cancel()
         assert future.result(20).error_type == "cancelled"
         runtime.close()
-        held.append((len(os.listdir("/proc/self/fd")), threading.active_count()))
-    descriptors, threads = zip(*held, strict=True)
+        counts.append((len(os.listdir("/proc/self/fd")), threading.active_count()))
+    descriptors, threads = zip(*counts, strict=True)
     assert len(set(descriptors)) == 1
     assert threads[2] <= threads[0]  # idle threads of earlier tests may end meanwhile
 
@@ -81,9 +81,9 @@ def test_a_runtime_without_references_ends(tools, processes):
 
 
 def test_a_worker_is_reused_and_apart_from_the_host(tools, run):
-    found = run(tools.whoami).output
-    assert found["session"] == found["pid"] != os.getpid()
-    assert run(tools.whoami).output == found
+    identity = run(tools.whoami).output
+    assert identity["session"] == identity["pid"] != os.getpid()
+    assert run(tools.whoami).output == identity
 
 
 def test_calls_run_at_the_same_time(tools, make, begin, processes, tmp_path):
@@ -117,7 +117,7 @@ def test_the_end_of_the_host_ends_everything_without_close(host, processes):
     assert processes.eventually(lambda: not processes.all())
 
 
-def test_a_host_with_all_warnings_gets_none(host, capfd):
+def test_a_process_runtime_emits_no_warnings(host, capfd):
     text = 'if __name__ == "__main__":\n    print(run(ProcessRuntime(), tools.echo, value=1).content)\n'
     assert output(host(text, "-X", "dev", "host.py")) == "1\n"
     assert capfd.readouterr().err == ""

@@ -138,9 +138,9 @@ def test_a_tool_keeps_its_state_in_its_worker(tools, run):
 
 
 def test_the_context_arrives(tools, run, tmp_path):
-    seen = run(tools.surroundings, workspace=tmp_path, timeout=50, run_id="run", call_id="mine").output
-    assert 0 < seen.pop("remaining") <= 50
-    assert seen == {"workspace": str(tmp_path), "call_id": "mine", "run_id": "run", "cancelled": False}
+    report = run(tools.surroundings, workspace=tmp_path, timeout=50, run_id="run", call_id="mine").output
+    assert 0 < report.pop("remaining") <= 50
+    assert report == {"workspace": str(tmp_path), "call_id": "mine", "run_id": "run", "cancelled": False}
     assert run(tools.surroundings).output["remaining"] is None
     assert run(tools.surroundings).output["call_id"] == "call"
 
@@ -156,9 +156,9 @@ def test_the_state_arrives_item_by_item(tools, run):
 
 
 def test_progress_arrives_in_order(tools, run):
-    seen = []
-    assert run(tools.steps, {"count": 500}, on_progress=lambda *report: seen.append(report)).output == 500
-    assert seen == [(number, 500, f"step {number}") for number in range(500)]
+    reports = []
+    assert run(tools.steps, {"count": 500}, on_progress=lambda *report: reports.append(report)).output == 500
+    assert reports == [(number, 500, f"step {number}") for number in range(500)]
 
 
 def test_progress_after_the_end_of_a_call_is_not_reported(tools, run):

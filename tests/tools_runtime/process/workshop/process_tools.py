@@ -75,8 +75,8 @@ def leave_traces(folder: str) -> int:
 @tool
 def traces() -> dict[str, Any]:
     """Return what this call sees."""
-    seen = {"tenant": tenant.get(), "TENANT": os.environ.get("TENANT"), "PATH": "PATH" in os.environ}
-    return {**seen, "folder": os.getcwd(), "pid": os.getpid()}
+    report = {"tenant": tenant.get(), "TENANT": os.environ.get("TENANT"), "PATH": "PATH" in os.environ}
+    return {**report, "folder": os.getcwd(), "pid": os.getpid()}
 
 
 # The context
