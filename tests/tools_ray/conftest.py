@@ -24,10 +24,10 @@ SETTINGS = {
 
 @pytest.fixture(scope="session")
 def cluster():
-    """Return a cluster; `RAY_ADDRESS` says where it is."""
+    """Return a cluster at the address in `RAY_ADDRESS`."""
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(prefix="ray", dir="/tmp") as folder:
         for name, value in SETTINGS.items():
-            patch.setenv(name, value)  # Ray reads them as it is imported
+            patch.setenv(name, value)  # Ray reads them during its import
         patch.setenv("RAY_TMPDIR", folder)
         patch.syspath_prepend(HERE / "modules")
         if find_spec("ray") is None:
@@ -36,15 +36,15 @@ def cluster():
         from ray.cluster_utils import Cluster
 
         small = {"object_store_memory": 80 << 20, "include_dashboard": False}
-        made = Cluster(
+        cluster = Cluster(
             initialize_head=True,
             head_node_args={**small, "num_cpus": 2, "resources": {"first": 4}},
         )
-        made.second = made.add_node(**small, num_cpus=1, resources={"second": 4})
-        patch.setenv("RAY_ADDRESS", made.address)
-        yield made
+        cluster.second = cluster.add_node(**small, num_cpus=1, resources={"second": 4})
+        patch.setenv("RAY_ADDRESS", cluster.address)
+        yield cluster
         ray.shutdown()
-        made.shutdown()
+        cluster.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -58,13 +58,13 @@ def tools(cluster):
 def runtime(cluster):
     from tools_ray import RayRuntime
 
-    with RayRuntime(num_cpus=0.5) as made:
-        yield made
+    with RayRuntime(num_cpus=0.5) as ray_runtime:
+        yield ray_runtime
 
 
 @pytest.fixture
 def call(runtime, tools):
-    """Make one call of a tool, given by itself or by its name."""
+    """Run a call of a tool, or of the tool with this name."""
     from tools_runtime import Executor
 
     def call(tool, arguments=None, context=None, using=runtime, **options):

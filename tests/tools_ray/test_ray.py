@@ -67,7 +67,7 @@ def run_python(text):
     return subprocess.run(program, capture_output=True, text=True, check=True, timeout=DEADLOCK).stdout.strip()
 
 
-def test_the_name_ray_works_where_the_package_is_installed_and_loads_ray_with_the_first_call(cluster):
+def test_the_runtime_name_ray_loads_ray_with_the_first_call(cluster):
     text = 'import sys; from tools_runtime import Executor; e = Executor(runtime="ray"); print("ray" in sys.modules, '
     assert run_python(f'{text}type(e.runtime_of("x")).__name__)') == "False RayRuntime"
 
@@ -158,7 +158,7 @@ def test_a_stateful_tool_runs_in_this_process(call):
     assert call("process").output == os.getpid()
 
 
-def test_a_lost_worker_is_a_crash_and_the_call_is_not_made_again(call, tmp_path):
+def test_a_lost_worker_is_a_crash_without_a_retry(call, tmp_path):
     result = call("dies", {"path": str(tmp_path / "pid")})
     assert (result.error_type, result.metadata["crash"]) == ("execution_error", "worker lost")
     assert len(pids_in(tmp_path / "pid")) == 1
@@ -202,9 +202,9 @@ def test_a_call_that_no_node_has_room_for_ends_at_its_limit(call, cluster):
 def test_closing_the_runtime_ends_its_calls(call, tmp_path):
     from tools_ray import RayRuntime
 
-    path, own = tmp_path / "pid", RayRuntime()
-    with once_noted(path, own.close):
-        assert call("sleeps", {"path": str(path)}, using=own).error_type == "interrupted"
+    path, runtime = tmp_path / "pid", RayRuntime()
+    with once_noted(path, runtime.close):
+        assert call("sleeps", {"path": str(path)}, using=runtime).error_type == "interrupted"
     assert eventually(lambda: not is_alive(*pids_in(path)))
     assert call("node").ok  # of the other runtime
 

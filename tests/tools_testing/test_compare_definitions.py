@@ -13,8 +13,8 @@ from tools_testing import Change, arguments_for, compare_definitions
 
 
 def definition(schema=None, **more):
-    made = {"name": "t", "description": "Do it.", "input_schema": {"type": "object", "properties": {}}}
-    return made | ({"input_schema": schema} if schema is not None else {}) | more
+    definition = {"name": "t", "description": "Do it.", "input_schema": {"type": "object", "properties": {}}}
+    return definition | ({"input_schema": schema} if schema is not None else {}) | more
 
 
 def closed(required=(), **properties):
@@ -66,10 +66,10 @@ BREAKING = {
     "a parameter removed": (closed(a=TEXT), closed(), "a was removed"),
     "a type narrowed": (of({"type": "number"}), of(NUMBER), "v may no longer be number"),
     "another type": (of(TEXT), of(NUMBER), "v may no longer be string"),
-    "a type where there was none": (of({}), of(TEXT), "v may no longer be"),
+    "a new type": (of({}), of(TEXT), "v may no longer be"),
     "a value removed": (of({"enum": ["a", "b"]}), of({"enum": ["a"]}), 'may no longer have the value "b"'),
     "an enum added": (of(TEXT), of(TEXT | {"enum": ["a"]}), 'limited to "a"'),
-    "true where there was 1": (of({"const": 1}), of({"const": True}), "may no longer have the value 1"),
+    "true instead of 1": (of({"const": 1}), of({"const": True}), "may no longer have the value 1"),
     "a bound tightened": (of({"maximum": 5}), of({"maximum": 4}), "maximum was 5, is 4"),
     "a bound added": (of({}), of({"minItems": 1}), "minItems was not set, is 1"),
     "a pattern added": (of({}), of({"pattern": "a"}), "has a new pattern"),
@@ -113,7 +113,7 @@ def changes_of(old, new):
 
 
 @pytest.mark.parametrize(("old", "new", "words"), COMPATIBLE.values(), ids=COMPATIBLE)
-def test_what_takes_as_much_as_before_is_compatible_and_changes_of(old, new, words):
+def test_a_schema_that_accepts_as_much_as_before_is_compatible(old, new, words):
     changes = changes_of(old, new)
     assert [change for change in changes if change.is_breaking] == []
     assert any(words in str(change) for change in changes), changes
@@ -127,8 +127,8 @@ def test_a_schema_that_accepts_less_is_breaking(old, new, words):
 
 @pytest.mark.parametrize("name", list(registry))
 def test_an_installed_tool_does_not_differ_from_itself(name):
-    made = registry[name].definition
-    assert compare_definitions(made, copy.deepcopy(made)) == []
+    definition = registry[name].definition
+    assert compare_definitions(definition, copy.deepcopy(definition)) == []
 
 
 def test_name_description_and_hints_have_verdicts():

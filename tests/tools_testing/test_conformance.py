@@ -102,10 +102,10 @@ BROKEN = {
     ],
 )
 def test_a_broken_runtime_fails_the_tests_about_its_defect(run_pytest, body, tests):
-    ended = run_pytest("-rf", "-k", " or ".join(tests), test_it=SUITE.replace("{body}", body))
-    assert set(re.findall(r"^FAILED \S+::(\w+)\[", ended.stdout, re.MULTILINE)) == tests
+    process = run_pytest("-rf", "-k", " or ".join(tests), test_it=SUITE.replace("{body}", body))
+    assert set(re.findall(r"^FAILED \S+::(\w+)\[", process.stdout, re.MULTILINE)) == tests
 
 
 def test_a_failed_test_shows_the_values_that_it_compared(run_pytest):
-    ended = run_pytest("-k", "order_of_the_calls", test_it=SUITE.replace("{body}", "return Result.ok('same')"))
-    assert "At index 0 diff: 'same' != 1" in ended.stdout
+    process = run_pytest("-k", "order_of_the_calls", test_it=SUITE.replace("{body}", "return Result.ok('same')"))
+    assert "At index 0 diff: 'same' != 1" in process.stdout

@@ -287,15 +287,15 @@ def test_ignored_promises_are_not_checked_and_unknown_names_are_an_error():
 
 
 def recording(**options):
-    seen = []
+    received = []
 
     @tool(**options)
     def record(text: Text) -> str:
         """Record."""
-        seen.append(text)
+        received.append(text)
         return text
 
-    return record, seen
+    return record, received
 
 
 @pytest.mark.parametrize(
@@ -309,25 +309,25 @@ def recording(**options):
     ids=str,
 )
 def test_the_body_of_a_tool_with_effects_never_runs_without_samples(options):
-    record, seen = recording(**options)
+    record, received = recording(**options)
     report = check_tool(record)
-    assert seen == []
+    assert received == []
     assert report.ok
     assert any("its body runs only for sample arguments" in str(outcome.skipped) for outcome in report.skipped)
 
 
 def test_the_body_of_a_harmless_tool_runs_with_generated_arguments():
-    record, seen = recording(read_only=True)
+    record, received = recording(read_only=True)
     assert check_tool(record).ok
-    assert seen
+    assert received
 
 
-def test_the_body_runs_only_for_the_samples_where_there_are_some():
-    record, seen = recording(destructive=True)
+def test_the_body_runs_only_for_sample_arguments():
+    record, received = recording(destructive=True)
     assert check_tool(record, arguments={"text": "this"}).ok
-    assert {*seen} == {"this"}
+    assert {*received} == {"this"}
     check_tool(record, arguments=[{"text": "this"}, {"text": "that"}])
-    assert {*seen} == {"this", "that"}
+    assert {*received} == {"this", "that"}
 
 
 def test_a_tool_that_overrides_call_is_not_called_without_samples():
@@ -348,19 +348,19 @@ def test_a_tool_that_overrides_call_is_not_called_without_samples():
 
 
 def test_calls_have_a_temporary_workspace_or_the_context_given(tmp_path):
-    seen = []
+    received = []
 
     @tool(read_only=True)
     def look(context: Context) -> list[str]:
         """List the workspace."""
-        seen.append(context.workspace)
+        received.append(context.workspace)
         return sorted(os.listdir(context.workspace))
 
     assert check_tool(look).ok
-    assert seen and not any(folder.exists() for folder in seen)
-    seen.clear()
+    assert received and not any(folder.exists() for folder in received)
+    received.clear()
     check_tool(look, context=Context(workspace=tmp_path))
-    assert {*seen} == {tmp_path}
+    assert {*received} == {tmp_path}
 
 
 def test_samples_are_not_changed():
@@ -369,7 +369,7 @@ def test_samples_are_not_changed():
     assert samples == {"items": ["a"]}
 
 
-def test_a_sample_that_is_refused_breaks_a_promise():
+def test_a_refused_sample_breaks_a_promise():
     assert "valid_arguments_are_accepted" in broken_promises(check_tool(Sound(), arguments={"txt": "a"}))
 
 
@@ -387,8 +387,8 @@ def test_the_tools_of_a_toolset_are_checked_one_by_one():
 
     with pytest.raises(TypeError, match=r"pass one of its \.tools"):
         check_tool(Pair())
-    for each in Pair().tools:
-        assert_contract(each, arguments={"text": "a"})
+    for member in Pair().tools:
+        assert_contract(member, arguments={"text": "a"})
 
 
 def test_a_definition_that_raises_is_reported():
@@ -410,15 +410,15 @@ def test_a_definition_that_raises_is_reported():
 def module(tmp_path, monkeypatch):
     """Write a module that this process and others can import, and import it."""
     monkeypatch.syspath_prepend(tmp_path)
-    made = []
+    created = []
 
     def make(name, text):
         (tmp_path / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
-        made.append(name)
+        created.append(name)
         return __import__(name)
 
     yield make
-    for name in made:
+    for name in created:
         sys.modules.pop(name, None)
 
 

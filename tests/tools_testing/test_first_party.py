@@ -12,8 +12,8 @@ from tools_testing import CONTRACT
 
 @pytest.mark.slow
 def test_every_installed_tool_keeps_its_contract(run_pytest):
-    ended = run_pytest("--tool-contract", "-q")
-    assert ended.returncode == 0, ended.stdout[-10_000:]
-    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|skipped)", ended.stdout)}
+    process = run_pytest("--tool-contract", "-q")
+    assert process.returncode == 0, process.stdout[-10_000:]
+    counts = {word: int(number) for number, word in re.findall(r"(\d+) (passed|skipped)", process.stdout)}
     assert counts["passed"] + counts["skipped"] == len(CONTRACT) * len(registry)
     assert counts["passed"] >= 14 * len(registry)

@@ -65,7 +65,7 @@ class LeaksBetweenCalls(Tool):
     """Repeat all texts."""
 
     read_only = True
-    seen: list[str] = []
+    received: list[str] = []
 
     def execute(self, text: Text) -> list[str]:
         self.seen.append(text[:3])
@@ -175,7 +175,7 @@ def prints(text: Text) -> str:
 
 
 def names(report):
-    return [each.name for each in report.broken]
+    return [promise.name for promise in report.broken]
 
 
 BROKEN = {
@@ -259,47 +259,47 @@ def test_ignored_promises_are_not_checked():
 
 
 @pytest.mark.parametrize("options", [{"destructive": True}, {"requires_approval": True}], ids=str)
-def test_a_destructive_tool_runs_only_where_the_caller_allows_it(options):
-    seen = []
+def test_a_destructive_tool_is_fuzzed_only_if_the_caller_allows_it(options):
+    received = []
 
     @tool(**options)
     def remove(text: Text) -> None:
         """Remove something."""
-        seen.append(text)
+        received.append(text)
 
     with pytest.raises(ValueError, match="even_destructive=True"):
         fuzz_tool(remove)
-    assert seen == []
+    assert received == []
     assert fuzz_tool(remove, examples=10, even_destructive=True).ok
-    assert seen
+    assert received
 
 
 def test_calls_have_a_temporary_workspace_or_the_context_given(tmp_path):
-    seen = set()
+    received = set()
 
     @tool
     def look(context: Context) -> None:
         """Look around."""
-        seen.add((context.workspace, context.state.get("user")))
+        received.add((context.workspace, context.state.get("user")))
 
     assert fuzz_tool(look, examples=5).ok
-    assert not any(workspace.exists() for workspace, _ in seen)
-    seen.clear()
+    assert not any(workspace.exists() for workspace, _ in received)
+    received.clear()
     assert fuzz_tool(look, examples=5, context=Context(workspace=tmp_path, state={"user": "ada"})).ok
-    assert seen == {(tmp_path, "ada")}
+    assert received == {(tmp_path, "ada")}
 
 
 def test_the_same_seed_calls_with_the_same_arguments():
     def calls(seed):
-        seen = []
+        received = []
 
         @tool
         def record(text: Text, count: Annotated[int, "A number"]) -> None:
             """Record."""
-            seen.append((text, count))
+            received.append((text, count))
 
         fuzz_tool(record, examples=20, seed=seed)
-        return seen
+        return received
 
     assert calls(1) == calls(1)
     assert calls(1) != calls(2)

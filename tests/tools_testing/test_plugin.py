@@ -85,7 +85,7 @@ def test_progress_is_recorded(call_tool, tool_context):
     assert tool_context.reports[0].message == "half"
 
 
-def test_a_recording_context_takes_what_a_context_takes():
+def test_a_recording_context_accepts_the_options_of_a_context():
     context = RecordingContext(workspace="here", state={"user": "ada"}, timeout=5, call_id="1")
     assert (str(context.workspace), context.state["user"], context.call_id) == ("here", "ada", "1")
     assert context.remaining is not None and context.remaining <= 5
@@ -102,7 +102,7 @@ def test_assertions_return_the_output_or_the_message():
 
 
 @pytest.mark.parametrize(
-    ("check", "shown"),
+    ("check", "message"),
     [
         (lambda: assert_ok(Result.error("no city", type="not_found")), ["expected a success", "no city", "not_found"]),
         (
@@ -118,19 +118,19 @@ def test_assertions_return_the_output_or_the_message():
     ],
     ids=["error", "output", "type", "ok", "other type", "message", "not a halt", "other halt"],
 )
-def test_a_failed_assertion_shows_the_difference(check, shown):
+def test_a_failed_assertion_shows_the_difference(check, message):
     with pytest.raises(AssertionError) as caught:
         check()
-    assert [text for text in shown if text not in str(caught.value)] == []
+    assert [text for text in message if text not in str(caught.value)] == []
 
 
 def test_a_failed_assertion_shows_the_line_that_raised():
     @tool
     def crash() -> None:
         """Crash."""
-        raise LookupError("nowhere")
+        raise LookupError("no such city")
 
-    with pytest.raises(AssertionError, match='raise LookupError\\("nowhere"\\)'):
+    with pytest.raises(AssertionError, match='raise LookupError\\("no such city"\\)'):
         assert_ok(crash.call())
 
 
@@ -165,43 +165,43 @@ def test_one(call_tool, tool_context):
     assert [report.message for report in tool_context.reports] == ["half"] * 3
 """
     )
-    ended = run_pytest("-W", "error", test_it=text)
-    assert ended.returncode == 0, ended.stdout
+    process = run_pytest("-W", "error", test_it=text)
+    assert process.returncode == 0, process.stdout
 
 
 def test_the_contract_of_a_tool_is_checked_without_a_test_file(run_pytest):
-    ended = run_pytest("--tool-contract=list_directory", "-v", "-rs")
-    assert ended.returncode == 0, ended.stdout
-    assert f"collected {len(CONTRACT)} items" in ended.stdout
-    assert all(f"list_directory::{name}" in ended.stdout for name in CONTRACT)
+    process = run_pytest("--tool-contract=list_directory", "-v", "-rs")
+    assert process.returncode == 0, process.stdout
+    assert f"collected {len(CONTRACT)} items" in process.stdout
+    assert all(f"list_directory::{name}" in process.stdout for name in CONTRACT)
 
 
 @pytest.mark.slow
 def test_patterns_choose_tools_and_pytest_options_choose_promises(run_pytest):
-    ended = run_pytest(
+    process = run_pytest(
         "--tool-contract=tools-filesystem:*_path,file_info", "--collect-only", "-q", "-k", "description_is_present"
     )
-    listed = [line for line in ended.stdout.splitlines() if "::" in line]
+    listed = [line for line in process.stdout.splitlines() if "::" in line]
     tools = ["copy_path", "delete_path", "file_info", "move_path"]
     assert sorted(listed) == [f"{name}::description_is_present" for name in tools]
-    ended = run_pytest(
+    process = run_pytest(
         "--tool-contract=glob", "-q", "--deselect", "glob::description_is_present", "-m", "tool_contract"
     )
-    assert "1 deselected" in ended.stdout and ended.returncode == 0
+    assert "1 deselected" in process.stdout and process.returncode == 0
 
 
 @pytest.mark.slow
 def test_the_contract_is_checked_together_with_the_tests_of_a_suite(run_pytest):
-    ended = run_pytest("--tool-contract=list_directory", test_it="def test_one(): pass")
-    assert f"collected {len(CONTRACT) + 1} items" in ended.stdout
-    ended = run_pytest("--tool-contract=list_directory", "-m", "not tool_contract")
-    assert "1 passed" in ended.stdout
+    process = run_pytest("--tool-contract=list_directory", test_it="def test_one(): pass")
+    assert f"collected {len(CONTRACT) + 1} items" in process.stdout
+    process = run_pytest("--tool-contract=list_directory", "-m", "not tool_contract")
+    assert "1 passed" in process.stdout
 
 
 def test_an_unknown_tool_is_a_usage_error(run_pytest):
-    ended = run_pytest("--tool-contract=reed_file")
-    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "no installed tool is called 'reed_file'" in ended.stdout and "read_file" in ended.stdout
+    process = run_pytest("--tool-contract=reed_file")
+    assert process.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "no installed tool is called 'reed_file'" in process.stdout and "read_file" in process.stdout
 
 
 @pytest.fixture
@@ -228,39 +228,39 @@ def installed(tmp_path):
 
 @pytest.mark.slow
 def test_every_broken_promise_is_reported_with_its_fix(run_pytest, installed):
-    ended = run_pytest("--tool-contract=bad", env=installed)
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    process = run_pytest("--tool-contract=bad", env=installed)
+    assert process.returncode == pytest.ExitCode.TESTS_FAILED
     for name in (
         "description_is_present",
         "parameters_are_described",
         "body_does_not_crash",
         "import_has_no_side_effects",
     ):
-        assert f"{name}: {CONTRACT[name].demand}" in ended.stdout
-        assert f"fix: {CONTRACT[name].fix}" in ended.stdout
-    assert "Traceback" not in ended.stdout
-    assert "4 failed" in ended.stdout
+        assert f"{name}: {CONTRACT[name].demand}" in process.stdout
+        assert f"fix: {CONTRACT[name].fix}" in process.stdout
+    assert "Traceback" not in process.stdout
+    assert "4 failed" in process.stdout
 
 
 @pytest.mark.slow
 def test_a_destructive_tool_is_checked_and_never_runs(run_pytest, installed, tmp_path):
-    ended = run_pytest("--tool-contract=risky", env=installed)
-    assert "1 failed" in ended.stdout, ended.stdout  # the module prints when it is imported
-    assert "risky" in ended.stdout
+    process = run_pytest("--tool-contract=risky", env=installed)
+    assert "1 failed" in process.stdout, process.stdout  # the module prints when it is imported
+    assert "risky" in process.stdout
     assert not (tmp_path / "suite" / "ran").exists()
 
 
 def test_an_installed_tool_that_does_not_load_fails_with_the_reason(run_pytest, installed):
-    ended = run_pytest("--tool-contract=missing", env=installed)
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "missing" in ended.stdout and "has no attribute" in ended.stdout and "fix:" in ended.stdout
+    process = run_pytest("--tool-contract=missing", env=installed)
+    assert process.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "missing" in process.stdout and "has no attribute" in process.stdout and "fix:" in process.stdout
 
 
 def test_each_tool_of_a_toolset_is_checked(run_pytest, installed):
-    ended = run_pytest("--tool-contract=pair_*", "-k", "description_is_present or deterministic", "-v", env=installed)
-    assert ended.returncode == 0, ended.stdout
-    assert "pair_one::description_is_present PASSED" in ended.stdout
-    assert "pair_two::definition_is_deterministic PASSED" in ended.stdout
+    process = run_pytest("--tool-contract=pair_*", "-k", "description_is_present or deterministic", "-v", env=installed)
+    assert process.returncode == 0, process.stdout
+    assert "pair_one::description_is_present PASSED" in process.stdout
+    assert "pair_two::definition_is_deterministic PASSED" in process.stdout
 
 
 # Snapshots
@@ -277,11 +277,11 @@ def test_definition(tool_snapshot):
 def test_a_definition_is_recorded_and_then_compared(run_pytest, tmp_path):
     text = SNAPSHOT.replace("{option}", "")
     record = tmp_path / "suite" / "__tool_snapshots__" / "repeat.json"
-    ended = run_pytest(test_it=text)
-    assert "`repeat` has no recorded definition: run pytest --tool-snapshot-update" in ended.stdout
+    process = run_pytest(test_it=text)
+    assert "`repeat` has no recorded definition: run pytest --tool-snapshot-update" in process.stdout
     assert not record.exists()
-    ended = run_pytest("--tool-snapshot-update")
-    assert ended.returncode == 0 and f"written: {record}" in ended.stdout
+    process = run_pytest("--tool-snapshot-update")
+    assert process.returncode == 0 and f"recorded: {record}" in process.stdout
     assert json.loads(record.read_text(encoding="utf-8"))["name"] == "repeat"
     assert run_pytest().returncode == 0
     assert [path.name for path in record.parent.iterdir()] == ["repeat.json"]
@@ -291,12 +291,14 @@ def test_a_definition_is_recorded_and_then_compared(run_pytest, tmp_path):
 def test_a_breaking_change_fails_with_the_reason(run_pytest):
     text = SNAPSHOT.replace("{option}", ", allow_compatible=True")
     run_pytest("--tool-snapshot-update", test_it=text)
-    ended = run_pytest(test_it=text.replace("times: Annotated[int,", "count: Annotated[int,").replace("times", "count"))
-    assert "the change is breaking" in ended.stdout
-    assert "breaking: arguments.times was removed" in ended.stdout
-    assert "compatible: arguments.count was added, and is optional" in ended.stdout
-    ended = run_pytest("--tool-snapshot-update")
-    assert "updated: " in ended.stdout and "breaking: arguments.times was removed" in ended.stdout
+    process = run_pytest(
+        test_it=text.replace("times: Annotated[int,", "count: Annotated[int,").replace("times", "count")
+    )
+    assert "the change is breaking" in process.stdout
+    assert "breaking: arguments.times was removed" in process.stdout
+    assert "compatible: arguments.count was added, and is optional" in process.stdout
+    process = run_pytest("--tool-snapshot-update")
+    assert "updated: " in process.stdout and "breaking: arguments.times was removed" in process.stdout
     assert run_pytest().returncode == 0
 
 
@@ -304,6 +306,6 @@ def test_a_breaking_change_fails_with_the_reason(run_pytest):
 def test_a_compatible_change_fails_unless_it_is_allowed(run_pytest):
     strict, lenient = SNAPSHOT.replace("{option}", ""), SNAPSHOT.replace("{option}", ", allow_compatible=True")
     run_pytest("--tool-snapshot-update", test_it=strict)
-    ended = run_pytest(test_it=strict.replace("Repeat a text.", "Say it again."))
-    assert "the change is compatible" in ended.stdout and ended.returncode == 1
+    process = run_pytest(test_it=strict.replace("Repeat a text.", "Say it again."))
+    assert "the change is compatible" in process.stdout and process.returncode == 1
     assert run_pytest(test_it=lenient.replace("Repeat a text.", "Say it again.")).returncode == 0

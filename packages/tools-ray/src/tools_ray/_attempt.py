@@ -65,7 +65,7 @@ class Attempt:
                     self._report(*item)
 
     def cancel(self) -> None:
-        """Kill the worker, in another thread: Ray may block where the head of the cluster is gone."""
+        """Kill the worker, in another thread: Ray may block if the head of the cluster has disconnected."""
         self._cancelled.set()
         if self._task is not None:
             in_thread(lambda: self._ray.cancel(self._task, force=True))
@@ -95,9 +95,7 @@ def _failed(error: Exception) -> Result:
     """Return the result of a task for which Ray raised an exception."""
     name = next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in _LOSSES), None)
     if name is None:
-        return Result.error(
-            f"Ray could not make the call: {describe_error(error)}", type="unavailable", exception=error
-        )
+        return Result.error(f"Ray could not run the call: {describe_error(error)}", type="unavailable", exception=error)
     crash, text = _LOSSES[name]
     kind = "limit_exceeded" if crash == "out of memory" else "execution_error"
     return Result.error(f"{text} {_EFFECTS}", type=kind, metadata={"crash": crash}, exception=error)

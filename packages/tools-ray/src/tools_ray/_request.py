@@ -38,10 +38,10 @@ def dump(value: Any) -> bytes:
     cloudpickle: Any = import_module("ray.cloudpickle")  # takes 0.5 s, and is needed for calls alone
 
     class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
-        def reducer_override(self, made: Any) -> Any:
-            if isinstance(made, Tool) and hasattr(made, "__wrapped__") and _is_local(made):
-                return copyreg.__newobj__, (type(made),), dict(vars(made))  # type: ignore[attr-defined]
-            return super().reducer_override(made)
+        def reducer_override(self, value: Any) -> Any:
+            if isinstance(value, Tool) and hasattr(value, "__wrapped__") and _is_local(value):
+                return copyreg.__newobj__, (type(value),), dict(vars(value))  # type: ignore[attr-defined]
+            return super().reducer_override(value)
 
     file = io.BytesIO()
     Pickler(file).dump(value)

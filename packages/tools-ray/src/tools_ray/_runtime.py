@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tools_core import Context, Tool, ToolCall
 
-_MOST_TOOLS = 1_000
+_MAX_TOOLS = 1_000
 _connection = Connection()
 
 
@@ -32,18 +32,18 @@ class RayRuntime(Runtime):
     ```
 
     It uses the cluster that this process is connected to by `ray.init`, else connects to `address` at the first call.
-    The time that a call waits for a place on the cluster counts for its limit.
+    The time that a call waits for free resources of the cluster counts for its limit.
 
-    A call whose worker, node or cluster was lost is an error with `metadata["crash"]`, and is not made again: the
+    A call whose worker, node or cluster was lost is an error with `metadata["crash"]`, and is not retried: the
     plugin `Retry` does that for tools that are `read_only` or `idempotent`. The nodes need the module of a tool in the
     same version, and tools-ray. A tool does not see `context.cancelled`: its worker is killed.
 
     Args:
         address: `host:port` of a running cluster; by default `RAY_ADDRESS`.
-        num_cpus: How many processors a call takes.
-        resources: What else a call takes: "GPU", "memory" (bytes) and the cluster's own resources.
-        runtime_env: Of Ray, for the workers of these calls.
-        max_concurrency: How many calls may be on their way at once; None leaves that to Ray.
+        num_cpus: The number of processors for a call.
+        resources: Other resources for a call: "GPU", "memory" (bytes) and the cluster's own resources.
+        runtime_env: Ray's `runtime_env` for the workers of these calls.
+        max_concurrency: The number of calls that may run at once; None leaves that to Ray.
 
     Raises: ImportError without Ray; ValueError for an address of the Ray Client (`ray://`).
     """
@@ -68,18 +68,18 @@ class RayRuntime(Runtime):
             raise ValueError(f"address is host:port of the cluster's head, without the Ray Client; got {address!r}")
         self.max_concurrency = max_concurrency
         self._address = address
-        own = dict(resources or {})
+        requested = dict(resources or {})
         self._options: dict[str, Any] = {
             "num_cpus": num_cpus,
-            "num_gpus": own.pop("GPU", None),
-            "memory": own.pop("memory", None),
-            "resources": own,
+            "num_gpus": requested.pop("GPU", None),
+            "memory": requested.pop("memory", None),
+            "resources": requested,
             "runtime_env": None if runtime_env is None else dict(runtime_env),
             "max_retries": 0,
             "retry_exceptions": False,
         }
         self._functions: dict[bool, Any] = {}  # Ray sends each to the cluster once
-        self._tools: dict[int, tuple[Tool, bytes]] = {}  # each is held, so that no other tool gets its id
+        self._tools: dict[int, tuple[Tool, bytes]] = {}  # with the tool itself, so that no other one gets its id
 
     def begin(self, tool: Tool, call: ToolCall, context: Context) -> Future[Result]:
         """Send a call to the cluster; cancelling the context kills its worker."""
@@ -88,7 +88,7 @@ class RayRuntime(Runtime):
         return attempt.future
 
     def close(self) -> None:
-        """End the calls on their way. The connection stays: Ray has one for the whole process."""
+        """End the running calls. The connection stays open: Ray has one for the whole process."""
         mine = [attempt for attempt in _connection.attempts.copy() if attempt.user is self]
         for attempt in mine:
             attempt.cancel()
@@ -111,7 +111,7 @@ class RayRuntime(Runtime):
 
     def _pack(self, tool: Tool) -> bytes:
         if id(tool) not in self._tools:
-            if len(self._tools) >= _MOST_TOOLS:
+            if len(self._tools) >= _MAX_TOOLS:
                 self._tools.clear()
             self._tools[id(tool)] = tool, pack_tool(tool)
         return self._tools[id(tool)][1]

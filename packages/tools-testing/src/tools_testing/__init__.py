@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tools_testing._arguments import NoValueError, arguments_for
     from tools_testing._assertions import assert_error, assert_halted, assert_ok
-    from tools_testing._check_tool import assert_contract, check_tool
     from tools_testing._compare import Change, compare_definitions
     from tools_testing._conformance import RuntimeConformance
-    from tools_testing._contract import CONTRACT, ContractReport, Outcome, Promise
+    from tools_testing._contract import CONTRACT, ContractReport, Outcome, Promise, assert_contract, check_tool
     from tools_testing._fixtures import Progress, RecordingContext
     from tools_testing._fuzz import FuzzReport, fuzz_tool
 
@@ -42,10 +41,9 @@ __all__ = [
 _MODULES = {
     "_arguments": ("NoValueError", "arguments_for"),
     "_assertions": ("assert_error", "assert_halted", "assert_ok"),
-    "_check_tool": ("assert_contract", "check_tool"),
     "_compare": ("Change", "compare_definitions"),
     "_conformance": ("RuntimeConformance",),
-    "_contract": ("CONTRACT", "ContractReport", "Outcome", "Promise"),
+    "_contract": ("CONTRACT", "ContractReport", "Outcome", "Promise", "assert_contract", "check_tool"),
     "_fixtures": ("Progress", "RecordingContext"),
     "_fuzz": ("FuzzReport", "fuzz_tool"),
 }

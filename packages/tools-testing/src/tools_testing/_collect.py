@@ -87,15 +87,15 @@ def contract_items(session: pytest.Session, values: Sequence[str]) -> list[pytes
 
 
 def _matching(installed: Registry, pattern: str) -> list[str]:
-    found = [
+    matches = [
         name for name in installed if fnmatchcase(name, pattern) or fnmatchcase(_qualified(installed, name), pattern)
     ]
-    if not found and pattern != "*":
+    if not matches and pattern != "*":
         raise pytest.UsageError(
             f"--tool-contract: no installed tool is called {pattern!r}; there are {', '.join(installed) or 'none'}. "
             "The word after the option is a name: put paths before it, or write --tool-contract=NAME"
         )
-    return found
+    return matches
 
 
 def _qualified(installed: Registry, name: str) -> str:

@@ -12,11 +12,10 @@ from hypothesis import seed as seeded
 from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
 from tools_testing._arguments import QUIET, NoValueError, arguments_for
-from tools_testing._check_tool import all_but
-from tools_testing._contract import CONTRACT, Outcome
+from tools_testing._contract import CONTRACT, Outcome, all_but
 from tools_testing._contract._promise import shown
+from tools_testing._fixtures import one_tool
 from tools_testing._observe import calling
-from tools_testing._one_tool import one_tool
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -61,7 +60,7 @@ class FuzzReport:
 
     @property
     def ok(self) -> bool:
-        """True where no promise was broken."""
+        """True if no promise was broken."""
         return not self.broken
 
     def __str__(self) -> str:
@@ -85,7 +84,7 @@ def fuzz_tool(
     """Call a tool's own body with valid, invalid and hostile arguments, and report the promises that it breaks.
 
     Each broken promise comes with the simplest arguments found that break it. Raises ValueError for a tool that is
-    destructive or needs approval, unless `even_destructive=True`; NoValueError where no arguments are valid.
+    destructive or needs approval, unless `even_destructive=True`; NoValueError if no arguments are valid.
 
     Args:
         tool: A Tool, a class of one, or a function.
@@ -96,28 +95,28 @@ def fuzz_tool(
         even_destructive: Run the body of a tool that is destructive or needs approval, too.
         seed: The same seed gives the same arguments.
     """
-    found = one_tool(tool)
-    if (found.destructive or found.requires_approval) and not even_destructive:
+    target = one_tool(tool)
+    if (target.destructive or target.requires_approval) and not even_destructive:
         raise ValueError(
-            f"`{found.name}` is destructive or needs approval, and fuzzing runs it with random arguments; "
-            "pass even_destructive=True where it can do no damage"
+            f"`{target.name}` is destructive or needs approval, and fuzzing runs it with random arguments; "
+            "pass even_destructive=True if it can do no damage"
         )
     promises = all_but(ignore, _PROMISES)
-    strategies = _strategies(found.definition["input_schema"])
-    with calling(found, limit=limit, context=context) as caller:
+    strategies = _strategies(target.definition["input_schema"])
+    with calling(target, limit=limit, context=context) as caller:
         run = _Run(caller, promises)
         for kind, strategy in strategies.items():
             run.generate(strategy, kind, examples if kind == "valid" else max(1, examples // 2), seed)
         run.shrink(strategies)
-    order = tuple(run.broken[each.name] for each in promises if each.name in run.broken)
-    return FuzzReport(tool=found.name, calls=run.calls, broken=order)
+    order = tuple(run.broken[promise.name] for promise in promises if promise.name in run.broken)
+    return FuzzReport(tool=target.name, calls=run.calls, broken=order)
 
 
 def _strategies(schema: dict[str, Any]) -> dict[Kind, SearchStrategy[Any]]:
-    made: dict[Kind, SearchStrategy[Any]] = {"valid": arguments_for(schema)}
+    strategies: dict[Kind, SearchStrategy[Any]] = {"valid": arguments_for(schema)}
     with contextlib.suppress(NoValueError):  # an open schema refuses no object
-        made["invalid"] = arguments_for(schema, "invalid")
-    return {**made, "hostile": arguments_for(schema, "hostile")}
+        strategies["invalid"] = arguments_for(schema, "invalid")
+    return {**strategies, "hostile": arguments_for(schema, "hostile")}
 
 
 class _Run:
@@ -130,34 +129,34 @@ class _Run:
         self._promises = promises
 
     def generate(self, strategy: SearchStrategy[Any], kind: Kind, count: int, seed: int) -> None:
-        """Make calls with arguments of one kind, until one has to be abandoned: its thread goes on running."""
+        """Call the tool with arguments of one kind, until a call has to be abandoned: its thread continues."""
 
         @seeded(seed)
         @settings(QUIET, max_examples=count)
         @given(strategy)
-        def each(arguments: Any) -> None:
+        def call_and_check(arguments: Any) -> None:
             if _DEADLINE not in self.broken:
                 self._check(self._call(arguments, kind), kind)
 
-        each()
+        call_and_check()
 
     def shrink(self, strategies: dict[Kind, SearchStrategy[Any]]) -> None:
         """Search for simpler arguments for each broken promise."""
-        for name, known in list(self.broken.items()):
+        for name, broken in list(self.broken.items()):
             if _DEADLINE in self.broken:
                 return
 
-            def breaks(arguments: Any, known: BrokenPromise = known) -> bool:
-                problem = _problem(known.promise, self._call(arguments, known.kind))
+            def breaks(arguments: Any, broken: BrokenPromise = broken) -> bool:
+                problem = _problem(broken.promise, self._call(arguments, broken.kind))
                 if problem is not None:
-                    self._add(known.promise, known.kind, arguments, problem)
+                    self._add(broken.promise, broken.kind, arguments, problem)
                 return problem is not None
 
             shrinking = settings(QUIET, phases=[Phase.generate, Phase.shrink], max_examples=_SHRINKING)
             try:
-                find(strategies[known.kind], breaks, settings=shrinking, random=Random(0))  # noqa: S311
+                find(strategies[broken.kind], breaks, settings=shrinking, random=Random(0))  # noqa: S311
             except (Flaky, NoSuchExample, Unsatisfiable):
-                self.broken[name] = known  # the problem depends on earlier calls
+                self.broken[name] = broken  # the problem depends on earlier calls
 
     def _call(self, arguments: Any, kind: Kind) -> ObservedCall:
         self.calls += 1
@@ -165,8 +164,8 @@ class _Run:
 
     def _check(self, call: ObservedCall, kind: Kind) -> None:
         for promise in self._promises:
-            known = self.broken.get(promise.name)
-            if known is not None and len(shown(known.arguments)) <= len(shown(call.arguments)):
+            broken = self.broken.get(promise.name)
+            if broken is not None and len(shown(broken.arguments)) <= len(shown(call.arguments)):
                 continue
             if problem := _problem(promise, call):
                 self._add(promise, kind, call.arguments, problem)

@@ -24,11 +24,11 @@ _GRACE = 5.0  # seconds after the deadline until a call counts as endless
 
 
 class NeverEnds(Exception):
-    """Raised where a function did not return in time."""
+    """Raised if a function did not return in time."""
 
 
 def within(seconds: float, function: Callable[[], Any]) -> Any:
-    """Run a function in a thread; NeverEnds, and the thread goes on, when it takes longer."""
+    """Run a function in a thread; NeverEnds if it takes longer, and the thread continues."""
     returned: list[Any] = []
     raised: list[BaseException] = []
 
@@ -50,10 +50,10 @@ def within(seconds: float, function: Callable[[], Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedCall:
-    """One call: its arguments, and what came of it.
+    """One call: its arguments and its outcome.
 
-    `kind` is that of the arguments: "valid", "invalid" or "hostile". `arguments_after` and `definition_after` are those
-    after the call. `repeated` is the result of the same call once more, made where a tool promises to give the same.
+    `kind` is that of the arguments: "valid", "invalid" or "hostile". `arguments_after` and `definition_after` are their
+    state after the call. `repeated` is the result of a second equal call, if the tool promises to return the same.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class ObservedCall:
 
     @property
     def result(self) -> Result | None:
-        """The value returned, where it is a Result."""
+        """The returned value, if it is a Result."""
         return self.returned if isinstance(self.returned, Result) else None
 
 

@@ -12,13 +12,12 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tools_testing._fixtures import CallTool, RecordingContext
-    from tools_testing._snapshot import ToolSnapshot
+    from tools_testing._fixtures import CallTool, RecordingContext, ToolSnapshot
 
-# The asserts of the kits report their values, as those of a test file do.
+# The asserts of the kits report their values, as in a test file.
 pytest.register_assert_rewrite("tools_testing._conformance")
 
-_WRITTEN = pytest.StashKey[list[str]]()
+_RECORDS = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="",
         metavar="NAME,...",
-        help="also check the contract of every installed tool, or of those that a name or pattern matches: "
+        help="also check the contract of every installed tool, or of the tools that a name or pattern matches: "
         "--tool-contract, --tool-contract=read_file, --tool-contract='tools-shell:*'. No test file is needed",
     )
     group.addoption(
@@ -41,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line("markers", "tool_contract: one promise of the contract of one tool; see --tool-contract")
-    config.stash[_WRITTEN] = []
+    config.stash[_RECORDS] = []
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,10 +55,10 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """List the definitions that were recorded."""
-    written = config.stash[_WRITTEN]
-    if written:
+    records = config.stash[_RECORDS]
+    if records:
         terminalreporter.section("tool snapshots")
-        for line in written:
+        for line in records:
             terminalreporter.line(line)
 
 
@@ -90,8 +89,8 @@ def call_tool(tool_context: RecordingContext) -> CallTool:
 @pytest.fixture
 def tool_snapshot(request: pytest.FixtureRequest) -> ToolSnapshot:
     """`tool_snapshot(tool)`: its definition is the recorded one."""
-    from tools_testing._snapshot import FOLDER, ToolSnapshot  # see the module's docstring
+    from tools_testing._fixtures import SNAPSHOTS, ToolSnapshot  # see the module's docstring
 
     config = request.config
     update = bool(config.getoption("--tool-snapshot-update"))
-    return ToolSnapshot(request.path.parent / FOLDER, update=update, written=config.stash[_WRITTEN])
+    return ToolSnapshot(request.path.parent / SNAPSHOTS, update=update, records=config.stash[_RECORDS])

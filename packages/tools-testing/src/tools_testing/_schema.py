@@ -22,7 +22,7 @@ def resolve(root: dict[str, Any], reference: str) -> Any:
 
 
 def types_of(schema: dict[str, Any]) -> tuple[str, ...]:
-    """Return the types that a schema allows; all of them where it names none."""
+    """Return the types that a schema allows; all of them if it names none."""
     named = schema.get("type", TYPES)
     return (named,) if isinstance(named, str) else tuple(named)
 
@@ -51,14 +51,14 @@ def merged(first: Any, second: Any) -> Any:
 
 
 def _member(schema: dict[str, Any], name: str) -> Any:
-    found = schema.get("properties", {}).get(name)
-    return schema.get("additionalProperties", True) if found is None else found
+    member = schema.get("properties", {}).get(name)
+    return schema.get("additionalProperties", True) if member is None else member
 
 
 def _both_types(first: Any, second: Any) -> list[str]:
-    one, other = types_of({"type": first}), types_of({"type": second})
-    shared = [kind for kind in one if kind in other or (kind == "integer" and "number" in other)]
-    return shared + ["integer"] * ("integer" in other and "number" in one and "integer" not in shared)
+    left, right = types_of({"type": first}), types_of({"type": second})
+    shared = [kind for kind in left if kind in right or (kind == "integer" and "number" in right)]
+    return shared + ["integer"] * ("integer" in right and "number" in left and "integer" not in shared)
 
 
 def _both_mappings(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

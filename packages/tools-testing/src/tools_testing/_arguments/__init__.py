@@ -1,8 +1,15 @@
 """Generated arguments for a tool: valid, invalid and hostile ones."""
 
-from tools_testing._arguments._arguments_for import QUIET, Kind, NoValueError, arguments_for, samples
+from tools_testing._arguments._arguments_for import (
+    QUIET,
+    Kind,
+    NoValueError,
+    Validator,
+    arguments_for,
+    fits,
+    samples,
+)  # fmt: skip
 from tools_testing._arguments._invalid import MALFORMED, NOT_JSON
-from tools_testing._arguments._validator import Validator, fits
 
 __all__ = [
     "MALFORMED", "NOT_JSON", "QUIET", "Kind", "NoValueError", "Validator", "arguments_for", "fits", "samples",

@@ -1,7 +1,9 @@
-"""`arguments_for`: a hypothesis strategy of the arguments of any tool."""
+"""`arguments_for`: a hypothesis strategy of the arguments of any tool; and the validator of an input schema."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,10 +12,10 @@ from hypothesis import HealthCheck, Phase, find, given, reject, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import InvalidArgument, NoSuchExample, Unsatisfiable
 
+from tools_core import tool as define_tool
 from tools_testing._arguments._invalid import changed, hostile
 from tools_testing._arguments._strategies import Strategies
-from tools_testing._arguments._validator import Validator
-from tools_testing._one_tool import one_tool
+from tools_testing._fixtures import one_tool
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -35,7 +37,7 @@ QUIET = settings(
 
 
 class NoValueError(ValueError):
-    """Raised where no arguments of a kind were found; the message names the part of the schema without values."""
+    """Raised if a search finds no arguments of a kind; the message names the part of the schema without values."""
 
 
 def arguments_for(tool: Any, kind: Kind = "valid") -> SearchStrategy[Any]:
@@ -69,16 +71,16 @@ def arguments_for(tool: Any, kind: Kind = "valid") -> SearchStrategy[Any]:
 
 def samples(schema: Mapping[str, Any], count: int, kind: Kind = "valid") -> list[Any]:
     """Return some arguments, the same ones each time; the first are the simplest."""
-    made: list[Any] = []
+    values: list[Any] = []
 
     @seed(0)
     @settings(QUIET, max_examples=count)
     @given(arguments_for(schema, kind))
     def collect(arguments: Any) -> None:
-        made.append(arguments)
+        values.append(arguments)
 
     collect()
-    return made
+    return values
 
 
 def _valid(validator: Validator) -> SearchStrategy[dict[str, Any]]:
@@ -119,7 +121,41 @@ def _derived(valid: SearchStrategy[dict[str, Any]], make: Any) -> SearchStrategy
 
 def _invalid(draw: Draw, valid: dict[str, Any], validator: Validator) -> Any:
     for _ in range(_CHANGES):
-        made = changed(draw, valid)
-        if validator.refuses(made):
-            return made
+        arguments = changed(draw, valid)
+        if validator.refuses(arguments):
+            return arguments
     return reject()
+
+
+class Validator:
+    """The core's validator of one input schema, reached through a tool that has it.
+
+    Raises DefinitionError for a schema that the core does not support.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._exact = define_tool(_echo, name="echo", input_schema=schema, repair=False)
+        self._repairing = define_tool(_echo, name="echo", input_schema=schema)
+        self.schema: dict[str, Any] = self._exact.definition["input_schema"]
+
+    def accepts(self, arguments: Any) -> bool:
+        """Return whether the arguments are valid without a repair."""
+        return self._exact.call(arguments).ok
+
+    def refuses(self, arguments: Any) -> bool:
+        """Return whether the arguments are invalid and no repair helps."""
+        return not self._repairing.call(arguments).ok
+
+
+def fits(schema: Mapping[str, Any], value: Any) -> bool:
+    """Return whether a JSON value fits a schema; True for one that refers to its own root."""
+    if re.search(r'"\$ref": "#(?!/\$defs/)', json.dumps(schema)):
+        return True  # the root is another one below
+    properties = {"value": {key: part for key, part in schema.items() if key != "$defs"}}
+    return Validator({"type": "object", "properties": properties, "$defs": schema.get("$defs", {})}).accepts(
+        {"value": value}
+    )
+
+
+def _echo(**arguments: Any) -> None:
+    """Do nothing."""

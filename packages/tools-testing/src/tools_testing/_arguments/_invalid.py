@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Draw = Callable[[st.SearchStrategy[Any]], Any]
 
-# Text that is not a JSON object in UTF-8, by what is wrong with it.
+# Text that is not a JSON object in UTF-8, by its mistake.
 MALFORMED: Mapping[str, str | bytes] = {
     "text that is not JSON": "city=Paris",
     "truncated JSON": '{"a": "b',
@@ -31,7 +31,7 @@ MALFORMED: Mapping[str, str | bytes] = {
     "bytes that are not UTF-8": b'{"a": "\xff"}',
 }
 
-# Python values that are not a dict of JSON values, by what they are.
+# Python values that are not a dict of JSON values, by their description.
 NOT_JSON: Mapping[str, Any] = {
     "a list": [],
     "a set": {"a"},
@@ -71,17 +71,17 @@ def hostile(draw: Draw, valid: dict[str, Any]) -> Any:
 
 def changed(draw: Draw, valid: dict[str, Any]) -> dict[str, Any]:
     """Draw a copy with one member added, removed, or replaced by a value of another kind or size."""
-    made = copy.deepcopy(valid)
+    copied = copy.deepcopy(valid)
     names = ["unexpected", *(f"{name}s" for name in valid)]
-    changes: list[Callable[[], object]] = [lambda: made.update({draw(st.sampled_from(names)): 1})]
-    places = [*_places(made)]
+    changes: list[Callable[[], object]] = [lambda: copied.update({draw(st.sampled_from(names)): 1})]
+    places = [*_places(copied)]
     if places:
         container, key = draw(st.sampled_from(places))
         replacements = [*_OTHER_VALUES, *_stretched(container[key])]
         changes.insert(0, lambda: container.__setitem__(key, copy.deepcopy(draw(st.sampled_from(replacements)))))
         changes.append(lambda: container.pop(key))
     draw(st.sampled_from(changes))()
-    return made
+    return copied
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -24,9 +24,9 @@ from tools_testing._schema import ANNOTATIONS, merged, resolve, types_of
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-_DEEP = 3  # nested references from which on only required members and items are made
+_DEEP = 3  # nested references; below them only required members and items are generated
 _DEEPEST = 12  # nested references that are followed at all
-_MORE_ITEMS = 5  # beyond those that an array must have
+_MORE_ITEMS = 5  # in addition to the required ones
 _MORE_MEMBERS = 2  # with names that the schema does not list
 
 _CHARACTERS = st.characters(codec="utf-8")
@@ -56,7 +56,7 @@ _FORMATS: dict[str, SearchStrategy[str]] = {
     "uuid": st.uuids().map(str),
 }
 
-# The keywords that imply a type where a schema names none.
+# The keywords that imply a type if a schema names none.
 _TYPE_OF_KEYWORD = {
     "object": ("properties", "required", "additionalProperties", "patternProperties", "propertyNames", "minProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
@@ -73,14 +73,14 @@ class Strategies:
         self._by_reference: dict[tuple[str, int], SearchStrategy[Any]] = {}
 
     def of(self, schema: Any, depth: int = 0) -> SearchStrategy[Any]:
-        """Return a strategy for one part; an empty one where no value can fit."""
+        """Return a strategy for one part; an empty one if no value can fit."""
         if isinstance(schema, bool):
             return _ANYTHING if schema else st.nothing()
         schema = {key: item for key, item in schema.items() if key not in ANNOTATIONS}
         if "$ref" in schema:
             return self._reference(schema.pop("$ref"), schema, depth)
         if alternatives := _alternatives(schema):
-            return st.one_of([self.of(each, depth) for each in alternatives])
+            return st.one_of([self.of(part, depth) for part in alternatives])
         if "allOf" in schema:
             return self.of(reduce(merged, schema.pop("allOf"), schema), depth)
         if "const" in schema or "enum" in schema:
@@ -109,7 +109,7 @@ class Strategies:
             return _strings(schema)
         if kind == "boolean":
             return st.booleans()
-        return st.none() if kind == "null" else _numbers(schema, whole=kind == "integer")
+        return st.none() if kind == "null" else _numbers(schema, is_integer=kind == "integer")
 
     def _arrays(self, schema: dict[str, Any], depth: int) -> SearchStrategy[list[Any]]:
         rest = schema.get("items", True)
@@ -130,11 +130,11 @@ class Strategies:
         return items
 
     def _objects(self, schema: dict[str, Any], depth: int) -> SearchStrategy[dict[str, Any]]:
-        known = schema.get("properties", {})
+        properties = schema.get("properties", {})
         others = schema.get("additionalProperties", True)
         patterns = schema.get("patternProperties", {})
-        required = {name: self.of(known.get(name, others), depth) for name in schema.get("required", ())}
-        optional = {name: self.of(part, depth) for name, part in known.items() if name not in required}
+        required = {name: self.of(properties.get(name, others), depth) for name in schema.get("required", ())}
+        optional = {name: self.of(part, depth) for name, part in properties.items() if name not in required}
         if depth > _DEEP:
             optional = {}
         low = schema.get("minProperties", 0)
@@ -154,9 +154,9 @@ class Strategies:
             st.dictionaries(names, self.of(part, depth), min_size=least, max_size=least + _MORE_MEMBERS)
             for names, part in more
         ]
-        whole = st.tuples(st.one_of(added), fixed).map(lambda both: {**both[0], **both[1]}) if added else fixed
+        members = st.tuples(st.one_of(added), fixed).map(lambda both: {**both[0], **both[1]}) if added else fixed
         high = schema.get("maxProperties", math.inf)
-        return whole if (low, high) == (0, math.inf) else whole.filter(lambda made: low <= len(made) <= high)
+        return members if (low, high) == (0, math.inf) else members.filter(lambda drawn: low <= len(drawn) <= high)
 
 
 def _alternatives(schema: dict[str, Any]) -> list[Any]:
@@ -171,11 +171,11 @@ def _alternatives(schema: dict[str, Any]) -> list[Any]:
     return []
 
 
-def _numbers(schema: dict[str, Any], *, whole: bool) -> SearchStrategy[Any]:
+def _numbers(schema: dict[str, Any], *, is_integer: bool) -> SearchStrategy[Any]:
     low = max(schema.get("minimum", -math.inf), above := schema.get("exclusiveMinimum", -math.inf))
     high = min(schema.get("maximum", math.inf), below := schema.get("exclusiveMaximum", math.inf))
     step = Fraction(str(schema.get("multipleOf", 1)))
-    if whole:
+    if is_integer:
         step = Fraction(step.numerator)
     first = None if low == -math.inf else math.ceil(_exact(low) / step)
     last = None if high == math.inf else math.floor(_exact(high) / step)
@@ -183,17 +183,17 @@ def _numbers(schema: dict[str, Any], *, whole: bool) -> SearchStrategy[Any]:
         first += 1
     if last is not None and last * step == below:
         last -= 1
-    made: SearchStrategy[Any] = st.nothing()
+    multiples: SearchStrategy[Any] = st.nothing()
     if first is None or last is None or first <= last:
-        made = st.integers(first, last).map(lambda count: _number(count * step))
-    if whole or "multipleOf" in schema or not low < high:
-        return made
+        multiples = st.integers(first, last).map(lambda count: _number(count * step))
+    if is_integer or "multipleOf" in schema or not low < high:
+        return multiples
     floats = st.floats(
         None if low == -math.inf else float(low), None if high == math.inf else float(high),
         exclude_min=low == above > -math.inf, exclude_max=high == below < math.inf,
         allow_nan=False, allow_infinity=False,
     )  # fmt: skip
-    return made | floats
+    return multiples | floats
 
 
 def _exact(value: float) -> Fraction:
@@ -219,24 +219,22 @@ def _strings(schema: dict[str, Any]) -> SearchStrategy[str]:
     return texts | st.sampled_from(troublesome) if troublesome else texts
 
 
-# Notations of ECMA-262 that differ from those of Python.
-_ECMA = re.compile(r"\\u\{(?P<point>\w+)\}|\\c(?P<control>[A-Za-z])|\(\?<(?P<name>\w+)>|\\k<(?P<again>\w+)>")
+# Notations of ECMA-262 that Python writes in another way.
+_ECMA = re.compile(r"\\u\{(?P<point>\w+)\}|\\c(?P<control>[A-Za-z])|\(\?<(?P<name>\w+)>")
 
 
 def _matching(pattern: str, low: int = 0, high: float = math.inf) -> SearchStrategy[str]:
-    """Return a strategy for strings with a match of an ECMA-262 pattern; any text where Python cannot compile it."""
+    """Return a strategy for strings with a match of an ECMA-262 pattern; any text if Python cannot compile it."""
 
-    def translated(found: re.Match[str]) -> str:
-        if found["name"]:
-            return f"(?P<{found['name']}>"
-        if found["again"]:
-            return f"(?P={found['again']})"
-        return re.escape(chr(int(found["point"], 16) if found["point"] else ord(found["control"]) % 32))
+    def translated(match: re.Match[str]) -> str:
+        if match["name"]:
+            return f"(?P<{match['name']}>"
+        return re.escape(chr(int(match["point"], 16) if match["point"] else ord(match["control"]) % 32))
 
-    written = _ECMA.sub(translated, pattern)
-    if low > 1:  # unless a last repetition goes on, hardly any text is long enough
-        written = re.sub(r"[+*](\$?)$", f"{{{low},{'' if high == math.inf else high}}}\\1", written)
+    python_pattern = _ECMA.sub(translated, pattern)
+    if low > 1:  # without a longer last repetition, hardly any text is long enough
+        python_pattern = re.sub(r"[+*](\$?)$", f"{{{low},{'' if high == math.inf else high}}}\\1", python_pattern)
     try:
-        return st.from_regex(re.compile(written, re.ASCII), alphabet=_CHARACTERS)
+        return st.from_regex(re.compile(python_pattern, re.ASCII), alphabet=_CHARACTERS)
     except (re.error, OverflowError):
         return st.text(_CHARACTERS)

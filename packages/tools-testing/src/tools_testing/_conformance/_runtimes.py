@@ -1,4 +1,4 @@
-"""The behaviour that every runtime shares, wherever it makes calls."""
+"""The behaviour that every runtime shares."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _HANGING = 60.0  # seconds
 _SOON = 5.0
 _LIMIT = 0.2
-_TOOLS = [each for each in vars(tools).values() if isinstance(each, Tool)]
+_TOOLS = [tool for tool in vars(tools).values() if isinstance(tool, Tool)]
 _hookimpl = pluggy.HookimplMarker("ask_tools")  # that of tools_runtime, which this package does not need
 
 
@@ -68,7 +68,7 @@ class RuntimeConformance(ABC):
     def run(
         self, calls: Sequence[tuple[str, Any]], context: Context | None = None, hooks: Sequence[object] = ()
     ) -> list[Result]:
-        """Make calls, each given as the name of a tool of the kit and its arguments."""
+        """Run calls: pairs of the name of a tool of the kit and its arguments."""
         ids = [f"call_{number}" for number in range(len(calls))]
         batch = [ToolCall(id, name, arguments) for id, (name, arguments) in zip(ids, calls, strict=True)]
 
@@ -108,8 +108,8 @@ class RuntimeConformance(ABC):
         assert (result.error, result.error_type) == ("no such city", "not_found")
 
     def test_an_exception_becomes_an_error_with_its_name(self) -> None:
-        result = self.run_one("crash", {"text": "nowhere"})
-        assert (result.error, result.error_type) == ("LookupError: nowhere", "execution_error")
+        result = self.run_one("crash", {"text": "no such city"})
+        assert (result.error, result.error_type) == ("LookupError: no such city", "execution_error")
 
     def test_a_halt_becomes_a_result_that_ends_the_conversation(self) -> None:
         result = self.run_one("stop", {"answer": "done"})
@@ -170,16 +170,16 @@ class RuntimeConformance(ABC):
 
     def test_a_cancelled_tool_sees_it_and_no_progress_follows_the_end(self) -> None:
         self._needs(self.is_local and self.stops_functions)
-        ended = threading.Event()
-        context = Context(state={"ended": ended})
+        stopped = threading.Event()
+        context = Context(state={"ended": stopped})
         listener = _Listener(cancels=context)
         self.run_one("wait", {}, context, [listener])
-        assert ended.wait(_SOON)
+        assert stopped.wait(_SOON)
         kinds = [event.kind for event in listener.events]
         assert [kind for kind in kinds if kind != "progress"] == ["start", "end"]
         assert kinds[-1] == "end"
 
-    def test_calls_of_a_cancelled_context_are_not_made(self) -> None:
+    def test_a_cancelled_context_starts_no_call(self) -> None:
         context = Context()
         context.cancel()
         assert self.run_one("add", {"a": 1}, context).error_type == "cancelled"

@@ -1,4 +1,4 @@
-"""Promises about what reaches the body, and what becomes of what it raises; none of them runs the body."""
+"""Promises about the arguments that reach the body, and about its exceptions; none of them runs the body."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def _not_refused(call: ObservedCall) -> str | None:
     check_call=_not_refused,
 )
 def invalid_arguments_are_refused(subject: Subject) -> Iterator[str]:
-    for what, given in _invalid(subject):
+    for label, arguments in _invalid(subject):
         probe, received = subject.recorder()
-        result: Any = probe.call(given)  # any value, where the tool overrides `call`
+        result: Any = probe.call(arguments)  # any value, where the tool overrides `call`
         if received:
-            yield f"{what}: the body ran, with {received[0]!r:.200}"
+            yield f"{label}: the body ran, with {received[0]!r:.200}"
         elif not isinstance(result, Result):
-            yield f"{what}: call returned {type(result).__name__}, not a Result"
+            yield f"{label}: call returned {type(result).__name__}, not a Result"
         elif result.error_type != "validation_error" or not (result.error or "").strip():
-            yield f"{what}: the result is {result!r:.200}"
+            yield f"{label}: the result is {result!r:.200}"
     for name in subject.schema.get("required", ()):
         without = {key: value for key, value in subject.valid[0].items() if key != name}
         message = subject.recorder()[0].call(without).error or ""
@@ -72,16 +72,16 @@ def valid_arguments_are_accepted(subject: Subject) -> Iterator[str]:
         result = probe.call(arguments)
         if not received:
             refusals.append(f"for {shown(arguments)}: {result.error}")
-            if index < len(subject.given) or result.error_type != "validation_error":
+            if index < len(subject.samples) or result.error_type != "validation_error":
                 yield refusals[-1]
-    if len(refusals) == len(subject.valid) > len(subject.given):
+    if len(refusals) == len(subject.valid) > len(subject.samples):
         # A model may check more than a schema can express, but it should accept some generated arguments.
         yield f"all {len(refusals)} valid arguments were refused; {refusals[0]}"
 
 
 @promise(
     "exceptions and halts become Results",
-    "leave `call` to Tool: it makes a Result of whatever the body raises or returns",
+    "leave `call` to Tool: it turns exceptions and return values into a Result",
 )
 def exceptions_become_results(subject: Subject) -> Iterator[str]:
     def raising(error: BaseException) -> Any:

@@ -52,7 +52,7 @@ def body_does_not_crash(call: ObservedCall) -> str | None:
     return None if isinstance(result.exception, ToolError) else f"the body crashed: {result.error}"
 
 
-@call_promise("an error has a message", 'raise ToolError("what was wrong, and what would work")')
+@call_promise("an error has a message", "raise ToolError with the mistake and a way to correct it")
 def errors_have_a_message(call: ObservedCall) -> str | None:
     result = call.result
     if result is None or result.ok:
@@ -92,11 +92,11 @@ def _not_json(value: Any, place: str) -> Iterator[str]:
             yield f"{place} is {value!r}, which JSON cannot express"
     elif not isinstance(value, str | int | None):
         kind = type(value).__name__
-        written = Result.ok(value).to_dict()["output"]
-        if isinstance(written, str) and (
-            written == f"({kind})" or " that cannot be shown: " in written or _ADDRESS.fullmatch(written)
+        text = Result.ok(value).to_dict()["output"]
+        if isinstance(text, str) and (
+            text == f"({kind})" or " that cannot be shown: " in text or _ADDRESS.fullmatch(text)
         ):
-            yield f"{place} is a {kind}, which becomes the text {written!r:.100}"
+            yield f"{place} is a {kind}, which becomes the text {text!r:.100}"
 
 
 @call_promise("the output fits the output schema", "return what the return type says, or correct the type")
@@ -134,13 +134,13 @@ def secrets_are_not_shown(call: ObservedCall) -> str | None:
     texts = {"it printed": call.printed, "it raised": str(call.raised or "")}
     if call.result is not None:
         texts["the result has"] = call.result.to_json() + str(call.result)
-    where = next((where for where, text in texts.items() if call.secret in text), None)
-    return f"{where} a secret from its state or environment" if where else None
+    leak = next((origin for origin, text in texts.items() if call.secret in text), None)
+    return f"{leak} a secret from its state or environment" if leak else None
 
 
 @call_promise(
     "a read_only, closed-world tool returns the same result for the same call",
-    "store nothing between calls in attributes or globals; set open_world = True where the result depends on the world",
+    "store nothing between calls in attributes or globals; set open_world = True if the result depends on the world",
 )
 def results_are_repeatable(call: ObservedCall) -> str | None:
     if call.repeated is None or call.repeated == call.returned:

@@ -1,4 +1,4 @@
-"""Promises about what models and providers are shown."""
+"""Promises about the definition that models and providers receive."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _is_described(root: dict[str, Any], part: Any) -> bool:
 def schema_can_be_met(subject: Subject) -> Iterator[str]:
     try:
         Validator(subject.schema)
-        if not subject.given:
+        if not subject.samples:
             samples(subject.schema, 1)
     except (DefinitionError, NoValueError) as error:
         yield str(error)
@@ -64,29 +64,29 @@ def schema_can_be_met(subject: Subject) -> Iterator[str]:
 )
 def definition_is_stable(subject: Subject) -> Iterator[str]:
     first = as_text(subject.definition)
-    taken = subject.definition
-    for value in list(taken.values()):
+    copied = subject.definition
+    for value in list(copied.values()):
         if isinstance(value, dict):
             value.clear()
-    taken.clear()
+    copied.clear()
     if (again := as_text(subject.definition)) != first:
         yield f"the next one differs: {difference(first, again)}"
 
 
 @promise("the hints agree with each other", "set read_only or destructive, not both, each to True or False")
 def annotations_are_consistent(subject: Subject) -> Iterator[str]:
-    tool, shown = subject.tool, subject.definition.get("annotations", {})
-    yield from _hint_problems(shown | {name: True for name in _HINTS if getattr(tool, name)})
-    if dict(tool.annotations) != shown:
-        yield f"annotations are {dict(tool.annotations)}, in the definition {shown}"
-    for name, value in shown.items():
+    tool, annotations = subject.tool, subject.definition.get("annotations", {})
+    yield from _hint_problems(annotations | {name: True for name in _HINTS if getattr(tool, name)})
+    if dict(tool.annotations) != annotations:
+        yield f"annotations are {dict(tool.annotations)}, in the definition {annotations}"
+    for name, value in annotations.items():
         if name in _HINTS and getattr(tool, name) is not value:
             yield f"{name} is {getattr(tool, name)!r} on the tool, and {value!r} in the definition"
 
 
 @promise(
     "effects() accepts any arguments, also wrong ones",
-    "read the arguments with .get(), and return Effects(self.annotations) where they do not fit",
+    "read the arguments with .get(), and return Effects(self.annotations) if they do not fit",
 )
 def effects_are_known_for_any_arguments(subject: Subject) -> Iterator[str]:
     strange: tuple[dict[str, Any], ...] = ({}, dict.fromkeys(subject.schema.get("properties", {})), {"unexpected": []})

@@ -32,7 +32,7 @@ class _Audit:
 
     def __init__(self) -> None:
         self.is_on = False
-        self.found: list[str] = []
+        self.effects: list[str] = []
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self.is_on:
@@ -48,8 +48,8 @@ class _Audit:
             return
         self.is_on = False  # describing an event may cause another one
         text = f"it {effect}, in {_line()}"
-        if text not in self.found:
-            self.found.append(text)
+        if text not in self.effects:
+            self.effects.append(text)
         self.is_on = True
 
     def watch_threads(self) -> None:
@@ -86,10 +86,10 @@ def _line() -> str:
 def _import(origin: str) -> tuple[Any, Any]:
     """Return the object, after the class or module that has it as an attribute."""
     module, _, path = origin.partition(":")
-    owner, found = None, importlib.import_module(module)
+    owner, value = None, importlib.import_module(module)
     for name in path.split("."):
-        owner, found = found, getattr(found, name)
-    return owner, found
+        owner, value = value, getattr(value, name)
+    return owner, value
 
 
 def main() -> None:
@@ -104,15 +104,15 @@ def main() -> None:
     audit.watch_threads()
     audit.is_on = True
     try:
-        owner, found = _import(sys.argv[1])
+        owner, value = _import(sys.argv[1])
     finally:
         audit.is_on = False
     sys.stdout.flush()
     registry = tools_core.Registry()
     is_method = isinstance(owner, type) and issubclass(owner, tools_core.Toolset)
-    registry.register(owner if is_method else found)
-    definitions = {each.name: each.definition for each in registry.values()}
-    report = json.dumps({"events": audit.found, "definitions": definitions}, default=repr)
+    registry.register(owner if is_method else value)
+    definitions = {tool.name: tool.definition for tool in registry.values()}
+    report = json.dumps({"events": audit.effects, "definitions": definitions}, default=repr)
     os.write(1, f"\x1e{report}".encode())
 
 

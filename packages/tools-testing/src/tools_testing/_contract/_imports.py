@@ -49,7 +49,7 @@ def definition_is_deterministic(subject: Subject) -> Iterator[str]:
 
 def _imported(subject: Subject) -> dict[str, Any]:
     if subject.origin is None:
-        raise NotApplicable("it is defined where no other process can import it")
+        raise NotApplicable("no other process can import it")
     return _import_elsewhere(subject.origin, os.pathsep.join(sys.path))
 
 
@@ -58,12 +58,12 @@ def _import_elsewhere(origin: str, path: str) -> dict[str, Any]:
     """Import a tool in a separate interpreter with another hash seed, and return its report."""
     environment = {**os.environ, "PYTHONPATH": path, "PYTHONHASHSEED": "12345", "PYTHONUTF8": "1"}
     command = [sys.executable, "-P", "-B", str(Path(__file__).with_name("_import_probe.py")), origin]
-    ended = subprocess.run(
+    process = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, encoding="utf-8",
         errors="replace", timeout=_IMPORT_SECONDS, check=False,
     )  # fmt: skip
-    output, mark, report = ended.stdout.rpartition(_REPORT)
+    output, mark, report = process.stdout.rpartition(_REPORT)
     if not mark:
-        reason = ended.stderr.strip().splitlines()[-1:] or [f"exit code {ended.returncode}"]
+        reason = process.stderr.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
         raise NotApplicable(f"{origin} cannot be imported in another process: {reason[0]:.300}")
-    return {**json.loads(report), "stdout": output, "stderr": ended.stderr}
+    return {**json.loads(report), "stdout": output, "stderr": process.stderr}

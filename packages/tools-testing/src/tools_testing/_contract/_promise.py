@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Check = Callable[[Subject], Iterable[str]]
     CheckCall = Callable[[ObservedCall], str | None]
 
-_SHOWN = 5  # problems of one promise that a report lists
+_MAX_PROBLEMS = 5  # problems of one promise that a report lists
 
 
 class NotApplicable(Exception):
@@ -24,7 +24,7 @@ class NotApplicable(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """One promise of every tool: what it demands, how to comply, and how it is checked.
+    """One promise of every tool: its demand, how to comply, and how it is checked.
 
     `check` yields the problems of a tool. `check_call`, of promises about single calls, returns the problem of one;
     `fuzz_tool` uses it.
@@ -63,14 +63,14 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """True where there are no problems."""
+        """True if there are no problems."""
         return not self.problems
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.promise.demand}"]
-        lines += [f"  - {problem}" for problem in self.problems[:_SHOWN]]
-        if len(self.problems) > _SHOWN:
-            lines.append(f"  - and {len(self.problems) - _SHOWN} more")
+        lines += [f"  - {problem}" for problem in self.problems[:_MAX_PROBLEMS]]
+        if len(self.problems) > _MAX_PROBLEMS:
+            lines.append(f"  - and {len(self.problems) - _MAX_PROBLEMS} more")
         return "\n".join([*lines, f"  fix: {self.promise.fix}"])
 
 
@@ -83,7 +83,7 @@ class ContractReport:
 
     @property
     def ok(self) -> bool:
-        """True where no promise is broken."""
+        """True if no promise is broken."""
         return not self.broken
 
     @property
@@ -127,7 +127,7 @@ def call_promise(demand: str, fix: str) -> Callable[[CheckCall], Promise]:
 
 
 def shown(arguments: Any) -> str:
-    """Return arguments as short text: JSON where possible."""
+    """Return arguments as short text: JSON if possible."""
     try:
         text = repr(arguments) if isinstance(arguments, str | bytes) else json.dumps(arguments, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):

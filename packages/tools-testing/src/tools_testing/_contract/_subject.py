@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Context, Tool
 from tools_testing._arguments import NoValueError, samples
 from tools_testing._contract._promise import NotApplicable
+from tools_testing._fixtures import one_tool
 from tools_testing._observe import calling
-from tools_testing._one_tool import one_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _GENERATED = 8  # calls of a harmless tool
 _PATIENCE = 30.0  # seconds for one call, beyond the tool's own limit
 
-_RULE = "its body runs only for sample arguments, or where the tool is read_only, not open_world, and needs no approval"
+_RULE = "its body runs only for sample arguments, or if the tool is read_only, not open_world, and needs no approval"
 
 
 class Subject:
-    """One tool, and what a check may do with it.
+    """One tool under check.
 
     Args:
         tool: A Tool, a class of one, or a function.
@@ -44,8 +44,8 @@ class Subject:
         origin: str | None = None,
     ) -> None:
         self.tool = one_tool(tool)
-        given: Any = [arguments] if hasattr(arguments, "keys") else arguments or ()
-        self.given: list[dict[str, Any]] = [copy.deepcopy(dict(each)) for each in given]
+        several: Any = [arguments] if hasattr(arguments, "keys") else arguments or ()
+        self.samples: list[dict[str, Any]] = [copy.deepcopy(dict(sample)) for sample in several]
         self.context = context
         self.origin = origin or _origin(tool if isinstance(tool, type) else self.tool)
 
@@ -60,26 +60,26 @@ class Subject:
 
     @cached_property
     def valid(self) -> list[dict[str, Any]]:
-        """Valid arguments: those given, then generated ones."""
+        """Valid arguments: the samples, then generated ones."""
         try:
-            return [*self.given, *samples(self.schema, _GENERATED)]
+            return [*self.samples, *samples(self.schema, _GENERATED)]
         except NoValueError as error:
-            if self.given:
-                return self.given
+            if self.samples:
+                return self.samples
             raise NotApplicable(str(error)) from None
 
     @property
     def is_harmless(self) -> bool:
-        """True where the body may run for generated arguments."""
+        """True if the body may run for generated arguments."""
         tool = self.tool
         return bool(tool.read_only) and not tool.open_world and not tool.requires_approval and not tool.destructive
 
     @property
     def runs(self) -> list[dict[str, Any]]:
-        """The arguments for which the body may run; NotApplicable where there are none."""
-        if not self.given and not self.is_harmless:
+        """The arguments for which the body may run; NotApplicable without any."""
+        if not self.samples and not self.is_harmless:
             raise NotApplicable(f"{_RULE}; give sample arguments")
-        return copy.deepcopy(self.given or self.valid)
+        return copy.deepcopy(self.samples or self.valid)
 
     def calling(self) -> AbstractContextManager[Caller]:
         """Provide a caller of the tool itself."""
@@ -88,23 +88,23 @@ class Subject:
     @cached_property
     def calls(self) -> list[ObservedCall]:
         """One call for each of `runs`, until one does not end."""
-        made: list[ObservedCall] = []
+        observed: list[ObservedCall] = []
         runs = self.runs
         with self.calling() as caller:
             for arguments in runs:
-                made.append(caller(arguments))
-                if made[-1].is_endless:
+                observed.append(caller(arguments))
+                if observed[-1].is_endless:
                     break
-        return made
+        return observed
 
     def probe(self, body: Callable[[dict[str, Any]], Any]) -> Tool:
         """Return a copy of the tool with another body.
 
         NotApplicable for a tool that overrides `call` or `acall`, which may do anything, unless it is harmless.
         """
-        own = next((name for name in ("call", "acall") if _overrides(self.tool, name)), None)
-        if own is not None and not self.is_harmless:
-            raise NotApplicable(f"it overrides `{own}`, which may have effects even where the body does not run")
+        override = next((name for name in ("call", "acall") if _overrides(self.tool, name)), None)
+        if override is not None and not self.is_harmless:
+            raise NotApplicable(f"it overrides `{override}`, which may have effects even if the body does not run")
         probe = copy.copy(self.tool)
         if self.tool.is_async:
 
@@ -127,15 +127,15 @@ def _overrides(tool: Tool, name: str) -> bool:
 
 
 def _origin(tool: Any) -> str | None:
-    """Return `module:attribute` where that is this tool or its class."""
-    for thing in (tool, type(tool)):
-        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+    """Return `module:attribute` if that is this tool or its class."""
+    for candidate in (tool, type(tool)):
+        module, name = getattr(candidate, "__module__", None), getattr(candidate, "__qualname__", None)
         # Classes of the core are shared by all tools made from functions.
         if not module or not name or module == "__main__" or "<" in name or module.startswith("tools_core."):
             continue
-        found: Any = sys.modules.get(module)
+        value: Any = sys.modules.get(module)
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is thing:
+            value = getattr(value, part, None)
+        if value is candidate:
             return f"{module}:{name}"
     return None
