@@ -236,16 +236,6 @@ def test_a_start_tool_call_that_fails_refuses_the_call(run_with, is_async, caplo
     assert executed == []
 
 
-def test_a_repeated_attempt_is_an_event(run_with, recorder):
-    def again():
-        yield
-        return (yield)
-
-    run_with(recorder, around(again))
-    assert recorder.kinds == ["start", "retry", "end"]
-    assert recorder.events[1].attempt == 2
-
-
 # coroutine functions
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
-import time
 
 import pytest
 
@@ -327,18 +327,43 @@ def test_a_keyboard_interrupt_ends_its_call_for_the_hooks_and_reaches_the_caller
     assert recorder.kinds == ["start", "end"]
 
 
-def test_finished_calls_use_no_processor_time(make):
-    @tool
-    def quick() -> int:
-        """Return at once."""
-        return 1
+@pytest.fixture
+def partial_tool(gate):
+    @tool(name="wait", manages_timeout=True)
+    def wait(context: Context) -> str:
+        """Work until the call is cancelled, and return the partial output."""
+        gate.begun.set()
+        while not context.cancelled:
+            gate.release.wait(0.01)
+        return "partial output"
 
-    executor = make(quick, runtime="thread")
-    for _ in range(100):
-        executor.execute([ToolCall(str(number), "quick", {}) for number in range(4)])
-    used = time.process_time()
-    threading.Event().wait(0.3)
-    assert time.process_time() - used < 0.15
+    return wait
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_cancelled_tool_may_return_its_partial_output(runtime, gate, partial_tool, run, make):
+    context = Context()
+    cancel_when(gate.begun, context)
+    assert run(make([partial_tool], runtime=runtime), CALL, context)[0][1].output == "partial output"
+
+
+@pytest.mark.parametrize("runtime", ["thread", "async"])
+def test_hooks_receive_the_partial_output_of_an_interrupted_call(runtime, gate, partial_tool, make):
+    outputs = []
+
+    class Look:
+        @hookimpl
+        def after_tool_call(self, result):
+            outputs.append(result.output)
+
+    def interrupt():
+        gate.begun.wait(20)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        make([partial_tool], runtime=runtime, hooks=[Look()]).execute(CALL)
+    assert outputs == ["partial output"]
 
 
 def test_hundreds_of_waiting_calls_that_time_out_leave_the_gate_intact(gate, make):
@@ -357,9 +382,8 @@ def test_hundreds_of_waiting_calls_that_time_out_leave_the_gate_intact(gate, mak
     assert executor.call_tool("wait", None, Context(timeout=20)).output == "late"
 
 
-@pytest.mark.parametrize("runtime", ["auto", "thread", "async"])
 @pytest.mark.parametrize("ends_by", ["timeout_error", "cancelled"])
-def test_an_async_hook_that_hangs_ends_with_the_callers_limit(runtime, ends_by, run, make):
+def test_an_async_hook_that_hangs_ends_with_the_callers_limit(ends_by, run, make):
     hangs = threading.Event()
 
     class Hang:
@@ -377,7 +401,7 @@ def test_an_async_hook_that_hangs_ends_with_the_callers_limit(runtime, ends_by, 
     context = Context(timeout=0.05 if ends_by == "timeout_error" else 3600)
     if ends_by == "cancelled":
         cancel_when(hangs, context)
-    result = run(make([quick], runtime=runtime, hooks=[Hang()]), [ToolCall("1", "quick", {})], context)[0][1]
+    result = run(make([quick], hooks=[Hang()]), [ToolCall("1", "quick", {})], context)[0][1]
     assert result.error_type == ends_by
 
 

@@ -107,10 +107,6 @@ def test_a_call_without_its_approval_does_not_run(runtime, run, make):
     assert (pending["tool"], pending["arguments"]) == ("erase", {"name": "a"})
 
 
-def test_the_authors_own_call_is_direct():
-    assert erase.call(name="a").output == "erased a"
-
-
 async def _yes(request):
     await asyncio.sleep(0)
     return True
@@ -192,15 +188,6 @@ def test_a_plugin_that_asks_shows_the_call_with_its_arguments_and_effects(make):
         assert executor.call(ToolCall("c7", "erase", {"name": name})).error_type == error
     facts = [(item.call.id, item.arguments, item.effects.annotations, item.reasons) for item in requests]
     assert facts == [("c7", {"name": name}, erase.annotations, ("it is Friday",)) for name in "ab"]
-
-
-def test_the_oldest_of_many_answers_in_memory_is_forgotten(make):
-    executor, context = make([erase]), Context(run_id="r")
-    key = executor.call_tool("erase", {"name": "a"}, context).metadata["pending"]["key"]
-    executor.approvals.approve(key)
-    for number in range(10_000):
-        executor.approvals.approve(f"r.{number:064x}")
-    assert executor.call_tool("erase", {"name": "a"}, context).error_type == "approval_required"
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread", "async"])
@@ -346,12 +333,3 @@ def test_changing_a_link_during_the_prompt_ends_the_approval(make, tmp_path):
     result = make([Save()], policy=policy(), approve=approve).call_tool("save", {"name": "a"})
     assert (result.error_type, "changed during approval" in str(result)) == ("denied", True)
     assert not (tmp_path / "hidden" / "a").exists()
-
-
-def test_a_tool_that_exits_does_not_end_the_program(make):
-    @tool
-    def leave() -> None:
-        """Exit."""
-        raise SystemExit(3)
-
-    assert make([leave]).call_tool("leave").error == "SystemExit: 3"

@@ -242,44 +242,6 @@ def test_processes_and_threads_share_a_file_and_lose_no_line(path, size):
     assert len(records) == len(expected) and {(line["id"], line["event"]) for line in records} == expected
 
 
-FORKS = """
-import os, signal, sys, threading
-from tools_core import ToolCall, tool
-from tools_runtime import Executor
-from tools_runtime.plugins import AuditLog
-@tool
-def work() -> str:
-    return "done"
-executor = Executor([work], hooks=[AuditLog(sys.argv[1])], plugins=False)
-write, is_inside, may_go_on = os.write, threading.Event(), threading.Event()
-def stuck(descriptor, data):  # a slow disk
-    is_inside.set()
-    may_go_on.wait(20)
-    return write(descriptor, data)
-os.write = stuck
-writer = threading.Thread(target=executor.call, args=[ToolCall("parent", "work")])
-writer.start()
-is_inside.wait(20)
-child = os.fork()
-os.write = write
-if child == 0:
-    signal.alarm(10)  # ends a child that waits for a lock
-    executor.call(ToolCall("child", "work"))
-    os._exit(0)
-_, status = os.waitpid(child, 0)
-may_go_on.set()
-writer.join()
-sys.exit(os.waitstatus_to_exitcode(status) != 0)
-"""
-
-
-def test_a_child_that_was_forked_while_a_thread_was_writing_writes_whole_lines(path):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKS, str(path)], timeout=60, check=False)
-    assert done.returncode == 0
-    assert sorted(line["id"] for line in lines(path)) == ["child", "child", "parent", "parent"]
-    assert len({line["pid"] for line in lines(path)}) == 2
-
-
 def test_invalid_options_are_refused(path):
     for options in ({"max_bytes": 0}, {"backups": 0}):
         with pytest.raises(ValueError, match="at least 1"):

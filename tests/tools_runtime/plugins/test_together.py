@@ -1,13 +1,8 @@
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
-import threading
 
-import pytest
-
-import tools_runtime.plugins
 from tools_core import Context, Result, tool
 from tools_runtime import Executor, ProcessRuntime
 from tools_runtime.plugins import AuditLog, Cache, LoopDetector, OutputBudget, RateLimit, Retry
@@ -17,12 +12,6 @@ def all_of(path):
     budget = OutputBudget(1000)
     rate = RateLimit({"*": "100000/s"}, max_concurrency={"*": 500})
     return budget, [AuditLog(path), budget, LoopDetector(), Cache(), Retry(first=0.001), rate]
-
-
-def test_the_names_are_complete_and_sorted():
-    assert tools_runtime.plugins.__all__ == sorted(tools_runtime.plugins.__all__)
-    for name in tools_runtime.plugins.__all__:
-        assert getattr(tools_runtime.plugins, name).__name__ == name
 
 
 def test_all_of_them_together_in_every_way_of_running(run, calls, tmp_path):
@@ -66,22 +55,3 @@ def test_an_idempotent_call_is_retried_after_a_crash(tmp_path, monkeypatch):
         executor = Executor([fetch], runtime=runtime, hooks=hooks, default_timeout=60, plugins=False)
         result = executor.call_tool("fetch", {"path": str(tmp_path / "once")})
     assert (result.output, result.metadata) == ("here", {"attempts": 2})
-
-
-@pytest.mark.slow
-def test_a_thousand_calls_through_all_of_them_need_no_threads(calls, tmp_path):
-    most = 0
-
-    @tool
-    async def talk(number: int) -> str:
-        nonlocal most
-        await asyncio.sleep(0.01)
-        most = max(most, threading.active_count())
-        return f"{number} " * 400
-
-    before = threading.active_count()
-    _budget, hooks = all_of(tmp_path / "log")
-    executor = Executor([talk], runtime="async", hooks=hooks, plugins=False)
-    pairs = asyncio.run(executor.aexecute(calls("talk", *({"number": number} for number in range(1000))), Context()))
-    assert all(result.output.startswith(f"{number} ") for number, (_, result) in enumerate(pairs))
-    assert most <= before + 2

@@ -48,18 +48,6 @@ def test_a_denied_call_names_the_rule(place, call, executed, runtime):
     assert executed == []
 
 
-def test_a_call_stays_pending_until_its_key_is_approved(call, executed):
-    pending = call(policy=Policy()).metadata["pending"]
-    assert (pending["tool"], pending["arguments"], pending["run_id"]) == ("save", SAVE, "run-1")
-    Policy().approve(pending["key"], by="ann")
-    assert call(run="run-2", policy=Policy()).error_type == "approval_required"
-    result = call(policy=Policy())
-    assert result.output == "saved"
-    assert result.metadata["approval"] == {"scope": "once", "by": "ann", "key": pending["key"]}
-    assert call(policy=Policy()).error_type == "approval_required"
-    assert executed == ["a"]
-
-
 @pytest.mark.parametrize(
     ("answers", "outcomes"),
     [
@@ -94,13 +82,6 @@ def test_concurrent_users_of_one_policy_do_not_share_their_answers(place, tools)
 
     assert asyncio.run(main()) == [None, "denied", None, "denied"]
     assert sorted(requests) == ["ann", "bob", "bob"]
-
-
-@pytest.mark.parametrize("arguments", ['{"path": ', {"pth": "a"}, {}])
-def test_invalid_arguments_are_refused_without_a_question(call, executed, arguments):
-    requests = []
-    assert call(arguments, policy=Policy(), approve=requests.append).error_type == "validation_error"
-    assert (executed, requests) == ([], [])
 
 
 # `ask-tools call`

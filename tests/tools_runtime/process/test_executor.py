@@ -25,13 +25,6 @@ def test_a_call_is_killed_at_its_limit(executor, processes, tmp_path):
     assert not processes.is_alive(int(note.read_text()))
 
 
-def test_each_call_of_a_batch_has_its_own_result(executor):
-    calls = [ToolCall("1", "echo", {"value": 1}), ToolCall("2", "segfault"), ToolCall("3", "echo", {"value": 3})]
-    results = [result for _, result in executor.execute(calls)]
-    assert [result.output for result in results] == [1, None, 3]
-    assert results[1].metadata["crash"] == "SIGSEGV"
-
-
 def test_an_executor_starts_no_more_workers_than_the_runtime_has(executor):
     calls = [ToolCall(str(number), "whoami") for number in range(20)]
     assert len({result.output["pid"] for _, result in executor.execute(calls)}) <= 2

@@ -2,8 +2,6 @@
 
 import pytest
 
-from tools_core import Context, ToolCall
-
 
 @pytest.mark.parametrize("name", ["spin", "swallow", "be_deaf"])
 def test_a_tool_that_does_not_end_is_killed(name, tools, begin, run, processes, tmp_path):
@@ -33,15 +31,6 @@ def test_a_process_in_another_session_is_killed_too(tools, begin, processes, tmp
     context.cancel()
     future.result(20)
     assert not processes.is_alive(int(note.read_text()))
-
-
-def test_a_call_with_a_cancelled_context_does_not_run(tools, runtime, begin, tmp_path):
-    context = Context()
-    context.cancel()
-    note = tmp_path / "note"
-    make = runtime.begin(tools.spin, ToolCall("1", "spin", {"note": str(note)}), context)
-    assert make().error_type == "cancelled"
-    assert not note.exists()
 
 
 def test_siblings_of_a_killed_call_are_unharmed(tools, make, begin, processes, tmp_path):
