@@ -167,8 +167,13 @@ def test_bytes_that_are_not_utf8_are_shown_and_control_sequences_are_kept(here):
     assert facts["output"] == "caf\\xe9 \x1b[31mred\x1b[0m\r"
 
 
-def test_what_a_job_leaves_behind_is_ended_with_it(on, lifeline):
-    id = on.start(f"exec 9> {lifeline.path}; setsid sleep 900 & sleep 900 & echo done")
+def in_group(script, level):
+    """Return a script without processes that leave their group, which level "none" does not end."""
+    return script.replace("setsid ", "") if level == "none" else script
+
+
+def test_background_processes_end_with_their_job(on, level, lifeline):
+    id = on.start(in_group(f"exec 9> {lifeline.path}; setsid sleep 900 & sleep 900 & echo done", level))
     facts = on.end_of(id)
     assert (facts["output"], facts["exit_code"]) == ("done\n", 0)
     assert facts["background"]
@@ -489,8 +494,8 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES)
-def test_all_that_a_job_has_started_ends_when_it_is_stopped(on, lifeline, script):
-    id = on.start(f"exec 9> {lifeline.path}; {script}")
+def test_stopping_a_job_ends_all_its_processes(on, level, lifeline, script):
+    id = on.start(in_group(f"exec 9> {lifeline.path}; {script}", level))
     on.output(id, wait_for="ready")
     facts = on.stop(id, grace=0.2)
     assert facts["status"] == "ended"
@@ -556,7 +561,7 @@ print("ready", flush=True)
 
 
 def test_all_jobs_end_with_the_process(root, level, lifeline):
-    subprocess.run([sys.executable, "-c", HOST, root, level, lifeline.path], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", in_group(HOST, level), root, level, lifeline.path], check=True, timeout=60)
     assert lifeline.holders_are_gone()
 
 

@@ -1,4 +1,4 @@
-"""Commands at level "none": child processes that are killed by process group and by a mark in the environment."""
+"""Commands at level "none": child processes that are killed by process group."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._process import Process, starting
-from tools_shell._supervisor._descendants import send
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MARK = "ASK_TOOLS_JOB"  # a variable that marks processes which have left the process group
-_ROUNDS = 60  # a process that forks meanwhile is found in a later round
-_PATIENCE = 1.0  # seconds to wait for killed processes
+_TIMEOUT = 1.0  # seconds to wait for killed processes
 _BECOME = """
 import _signal, fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -30,10 +27,7 @@ _ON_TERMINAL = (sys.executable, "-I", "-S", "-c", _BECOME)
 
 
 class Direct(Process):
-    """A child process. Descendants that leave its group and clear their environment survive it.
-
-    If the host is killed, nothing ends the command.
-    """
+    """A child process. Descendants that leave its process group survive it, and nothing ends it with the host."""
 
     def __init__(
         self,
@@ -47,10 +41,8 @@ class Direct(Process):
     ) -> None:
         """Start a command; `extra` are descriptors that it inherits."""
         self._is_terminating = False  # to end
-        value = os.urandom(8).hex()
-        self._mark = f"{_MARK}={value}".encode()
         # Any: type checkers for Windows do not accept bytes as variables.
-        variables: dict[Any, Any] = {_as_utf8(k): _as_utf8(v) for k, v in {**environment, _MARK: value}.items()}
+        variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
         super().__init__(has_stdin=has_stdin, terminal=terminal)
         try:
             with starting:
@@ -66,7 +58,8 @@ class Direct(Process):
                 )
             self.events = _end_of(self._process.pid)
         except BaseException:  # such as a Ctrl-C after the process has started
-            self._end_marked()
+            if hasattr(self, "_process"):
+                self._signal(signal.SIGKILL)
             super().close()
             raise
         self.release()
@@ -94,25 +87,6 @@ class Direct(Process):
     def kill(self) -> None:
         """See Process."""
         self._signal(signal.SIGKILL)
-        self._end_marked()
-
-    def _end_marked(self) -> None:
-        """Kill every process with the mark in its initial environment, if there is /proc.
-
-        This finds children that started a session or were adopted by init.
-        """
-        for _ in range(_ROUNDS):
-            found = [pid for pid in _processes() if self._is_marked(pid)]
-            if not found:
-                return
-            send(signal.SIGKILL, found)
-
-    def _is_marked(self, pid: int) -> bool:
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                return self._mark in file.read().split(b"\0")
-        except OSError:  # it has exited, or belongs to another user
-            return False
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user
@@ -125,17 +99,9 @@ class Direct(Process):
         self._signal(signal.SIGKILL)
         if self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
-                self._process.wait(_PATIENCE)
+                self._process.wait(_TIMEOUT)
         os.close(self.events)
         super().close()
-
-
-def _processes() -> list[int]:
-    """Return all PIDs, newest first: those are the processes that still fork."""
-    try:
-        return sorted((int(name) for name in os.listdir("/proc") if name.isdigit()), reverse=True)
-    except OSError:
-        return []
 
 
 def _as_utf8(text: str) -> bytes:
