@@ -196,3 +196,11 @@ def test_instructions_describe_structured_output_next_to_tools():
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
     list(TextMode(model).stream(ask(output_schema=schema)))
     assert "Once you need no more tools: Reply with JSON that fits" in model.calls[0].messages[0].content
+
+
+def test_text_mode_runs_tools_over_every_provider(api):
+    service = api({"texts": ["I look.\n", CALL]}, {"texts": ["Done."]}, model="m")
+    agent = Agent(model=TextMode(service.provider), tools=[read_file])
+    assert agent.generate("Hi").content == "Done."
+    assert "tools" not in service.body
+    assert '<tool_result name=\\"read-file\\">' in json.dumps(service.body)

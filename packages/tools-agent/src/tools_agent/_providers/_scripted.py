@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from inspect import isawaitable
+from itertools import count
 from typing import Any, TypeAlias, Union
 
 from tools_agent._events import Delta, TextDelta, ToolCallDelta
@@ -43,7 +44,7 @@ class ScriptedProvider:
         self.calls: list[Request] = []
         self._queue = deque(replies)
         self._default = default
-        self._ids = 0
+        self._numbers = count(1)
 
     def add(self, *replies: Reply) -> None:
         """Queue more replies."""
@@ -66,8 +67,8 @@ class ScriptedProvider:
         if self._queue:
             return _resolved(self._queue.popleft(), request)
         if self._default is None:
-            count = len(self.calls) - 1
-            raise ProviderError(f"the script has no reply to request {count + 1}: add replies, or pass default=")
+            number = len(self.calls)
+            raise ProviderError(f"the script has no reply to request {number}: add replies, or pass default=")
         return _resolved(self._default, request)
 
     def _pieces(self, reply: Any, request: Request) -> Iterator[Delta | Assistant]:
@@ -100,10 +101,7 @@ class ScriptedProvider:
         """Return an id that the conversation does not have: a session may come from another provider."""
         earlier = [message.tool_calls for message in request.messages if isinstance(message, Assistant)]
         ids = {call.id for calls in earlier for call in calls}
-        while True:
-            self._ids += 1
-            if (id_ := f"call_{self._ids}") not in ids:
-                return id_
+        return next(id_ for number in self._numbers if (id_ := f"call_{number}") not in ids)
 
 
 def _resolved(reply: Any, request: Request) -> Any:

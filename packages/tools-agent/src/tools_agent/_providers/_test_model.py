@@ -82,7 +82,8 @@ def _value(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return None
     schema = _without_references(schema, root)
-    if listed := _listed(schema):
+    listed = [*schema.get("examples", ()), *(schema[key] for key in ("const", "default") if key in schema)]
+    if listed or (listed := schema.get("enum", [])):
         return listed[0]
     for union in ("anyOf", "oneOf"):
         if schema.get(union):
@@ -97,16 +98,6 @@ def _value(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
         items = [_value(item, root, depth + 1) for item in schema.get("prefixItems", ())]
         missing = schema.get("minItems", 0) - len(items)
         return items + [_value(schema.get("items"), root, depth + 1)] * missing
-    return _scalar(schema, kind)
-
-
-def _listed(schema: Mapping[str, Any]) -> list[Any]:
-    """Return the values that a schema lists."""
-    single = [schema[key] for key in ("const", "default") if key in schema]
-    return [*schema.get("examples", ()), *single, *schema.get("enum", ())]
-
-
-def _scalar(schema: Mapping[str, Any], kind: str) -> Any:
     if kind == "string":
         return _FORMATS.get(schema.get("format", ""), "a" * max(1, schema.get("minLength", 0)))
     if kind in ("integer", "number"):
