@@ -113,7 +113,7 @@ def test_a_server_and_its_client_run_inside_one_script(day):
     day.write({"public/index.html": "<h1>Shop</h1>\n"})
     script = """
     python3 -u -m http.server --bind 127.0.0.1 --directory public 0 > server.log 2>&1 &
-    until port=$(grep -o -m1 'port [0-9]*' server.log); do sleep 0.05; done
+    for _ in $(seq 600); do port=$(grep -o -m1 'port [0-9]*' server.log) && break || sleep 0.05; done
     python3 - ${port#port } <<'END'
 import sys, urllib.request
 print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/").read().decode())

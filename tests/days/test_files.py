@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -261,3 +262,27 @@ def test_files_in_old_encodings_are_converted(day):
     day.call("edit_file", path="latin.txt", old_string="5 m", new_string="6 m")
     assert (day.workspace / "latin.txt").read_bytes() == "Größe: 6 m\n".encode()
     assert day.python("open('utf16.csv', encoding='utf-16').read()") == r"'naïve;1\n'"
+
+
+@pytest.mark.slow
+def test_configuration_files_are_changed(day):
+    """Change JSON, TOML and YAML files of a project by edits and by a script, and keep them valid."""
+    day.repository(
+        {
+            "package.json": '{\n  "name": "web",\n  "version": "1.0.0"\n}\n',
+            "pyproject.toml": '[project]\nname = "web"\nversion = "1.0.0"\n',
+            "ci.yml": "on: push\njobs:\n  test:\n    runs-on: ubuntu-24.04\n",
+            "[id]/page.tsx": "export default () => <p>1.0.0</p>\n",
+        }
+    )
+    matches = day.call("grep", pattern=r"1\.0\.0", output_mode="files").content.split("\n")
+    assert {"package.json", "pyproject.toml", "[id]/page.tsx"} <= set(matches)
+    assert day.call("glob", pattern="[id]/*.tsx").content.startswith("[id]/page.tsx")
+    for name in ("package.json", "pyproject.toml", "[id]/page.tsx"):
+        day.call("read_file", path=name)
+        day.call("edit_file", path=name, old_string="1.0.0", new_string="1.1.0")
+    hunk = "@@ -3,2 +3,3 @@\n   test:\n     runs-on: ubuntu-24.04\n+    timeout-minutes: 9\n"
+    day.call("apply_patch", patch=f"--- a/ci.yml\n+++ b/ci.yml\n{hunk}")
+    assert json.loads(day.read("package.json"))["version"] == "1.1.0"
+    assert day.python("import tomllib; tomllib.load(open('pyproject.toml', 'rb'))['project']['version']") == "'1.1.0'"
+    day.bash("git commit -qam 'Release 1.1.0' && git tag v1.1.0")

@@ -179,6 +179,21 @@ def test_a_project_with_submodules_is_updated(day):
 
 
 @pytest.mark.slow
+def test_one_package_of_a_larger_repository_is_the_workspace(day, tmp_path):
+    """Work in a folder of a monorepo: ignore rules from above hold, and a repository inside is separate."""
+    top = day.workspace.parent
+    (top / ".gitignore").write_text("*.generated\n")
+    day.write({"src/main.py": "print('main')\n", "src/table.generated": "print\n"})
+    day.shell("git init -q && git add -A && git commit -qm Monorepo", cwd=top)
+    assert day.call("grep", pattern="print").content.count("main.py") == 1
+    assert "table.generated" not in day.call("glob", pattern="**/*").content
+    assert day.bash("python3 src/main.py") == "main\n"
+    day.bash("git init -q vendor && cd vendor && echo 1 > a && git add a && git commit -qm Vendor")
+    assert day.shell("git -C vendor log --format=%s%n%an") == "Vendor\nAda Lovelace\n"
+    assert day.shell("git status --porcelain", cwd=top) == "?? project/vendor/\n"
+
+
+@pytest.mark.slow
 def test_a_series_of_patches_is_reviewed_and_applied(day):
     """Apply the patches of a colleague with git am, change one, and send the series on."""
     day.repository(APP)
