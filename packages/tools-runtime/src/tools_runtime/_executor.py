@@ -191,7 +191,7 @@ class Executor:
                 raise TypeError(f"a call is a ToolCall, got {type(call).__name__}; ToolCall.from_dict reads a dict")
         tools = self._tools if isinstance(self._tools, Mapping) else self._tools_for(context)
         places = [self._place(call, tools, context) for call in calls]
-        base = (Context() if context is None else context).for_call()  # cancelled when the caller stops
+        base = Context() if context is None else context.for_call()  # cancelled when the caller stops
         batch = Batch(base, tools, lambda call: self._place(call, tools, context), self._hooks, self._approver)
         executions: list[Execution] = []
         for call, place in zip(calls, places, strict=True):

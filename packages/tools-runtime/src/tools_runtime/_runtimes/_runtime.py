@@ -28,8 +28,8 @@ class Runtime:
             return Result.text(answer.text)
     ```
 
-    `dispatch_tool_call` may be a coroutine function. An exception that it raises becomes the result of its call. A call
-    is abandoned at its limit, with `context.cancelled` set.
+    `dispatch_tool_call` may be a coroutine function; `tools` and `context` are passed by keyword. An exception that it
+    raises becomes the result of its call. A call is abandoned at its limit, with `context.cancelled` set.
 
     `max_concurrency` is the number of calls that may run at once in one runtime; None sets no limit. With 1, calls run
     in their order, each when its result is requested.
