@@ -316,3 +316,31 @@ def test_an_iterator_is_read_once_into_a_list(timeout):
     for result in (double.call(), asyncio.run(double.acall())):
         assert result.output == ["1", "2"]
         assert (result.content, result.to_dict()["output"]) == ('["1","2"]', ["1", "2"])
+
+
+def test_the_wrapped_lines_of_a_docstring_are_joined():
+    @tool
+    def search(text: str) -> str:
+        """Search the index and return the documents whose titles contain the text,
+        with `score` and title. Prefer
+
+        - another tool for a list whose entries have so many words that they are
+          wrapped, as here,
+        - this one for words.
+
+        Short lines
+        stay as they are.
+
+        ```
+        code stays as it is, even if its lines are so long that they look wrapped
+        x = 1
+        ```
+        """
+        return text
+
+    assert search.description == (
+        "Search the index and return the documents whose titles contain the text, with `score` and title. Prefer\n\n"
+        "- another tool for a list whose entries have so many words that they are\n  wrapped, as here,\n"
+        "- this one for words.\n\nShort lines\nstay as they are.\n\n"
+        "```\ncode stays as it is, even if its lines are so long that they look wrapped\nx = 1\n```"
+    )

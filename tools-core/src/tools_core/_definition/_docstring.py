@@ -20,11 +20,17 @@ _OTHER_FIELDS = frozenset({
 
 _FIELD = re.compile(r":(\w+)(?:[ \t]+([^:]*))?:(?:[ \t]+(.*)|$)")  # `:param int count: Number of items.`
 _ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\((?:[^()]|\([^()]*\))*\))?\s*:(.*)")  # `count (int, optional): Number.`
+_MIN_WIDTH = 64  # characters at which lines are wrapped: 72 with indentation removed
+# Lines that are no part of a paragraph: blank and indented ones, lists, quotes, tables, headings, code.
+_STRUCTURE = re.compile(r"\s|$|[-*+] |[>|#:]|\d+[.)] |```")
 _RULE = re.compile(r"\s*-{3,}\s*")
 
 
 def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
-    """Return the text for models, dedented and without these sections, and the texts of the parameters by name."""
+    """Return the text for models and the texts of the parameters by name.
+
+    The text is dedented and without these sections, and the wrapped lines of its paragraphs are joined.
+    """
     lines = [line.rstrip() for line in inspect.cleandoc(docstring or "").split("\n")]
     if _is_title(lines[0]) and len(lines) > 1 and not _indent(lines[1]):  # cleandoc has removed the indentation
         lines[1:] = [f"    {line}" if line else "" for line in lines[1:]]
@@ -37,7 +43,23 @@ def parse_docstring(docstring: str | None) -> tuple[str, dict[str, str]]:
             text.append(lines[start])
             end += 1
         start = end
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(text)).strip(), parameters
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_unwrapped(text))).strip(), parameters
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """Join each line with the next one if its width is the only reason for its end."""
+    joined: list[str] = []
+    width, is_code = 0, False  # of the last line, as it was in the docstring
+    for line in lines:
+        is_code ^= line.lstrip().startswith("```")
+        first = line.partition(" ")[0]
+        is_wrapped = width + 1 + len(first) > _MIN_WIDTH and not is_code and not _STRUCTURE.match(line)
+        if is_wrapped and not _STRUCTURE.match(joined[-1]):
+            joined[-1] += f" {line}"
+        else:
+            joined.append(line)
+        width = len(line)
+    return joined
 
 
 def _is_title(line: str) -> bool:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._command import Command
     from tools_shell._workspace import Owner
 
-_MOST = 64  # sessions of a run; the least recently used one is removed
-_OLDEST = 30 * 24 * 3600  # seconds after which a session is removed
-_LOWEST = 20  # the snapshot's descriptor is at least this; scripts use lower numbers
+_MAX_SESSIONS = 64  # sessions of a run; the least recently used one is removed
+_MAX_AGE = 30 * 24 * 3600  # seconds after which a session is removed
+_MIN_DESCRIPTOR = 20  # the snapshot's descriptor is at least this; scripts use lower numbers
 _PAUSE = 0.02  # seconds between attempts to lock a session
 
 
@@ -58,7 +58,7 @@ class BashSession:
 
         before = self._load()
         with tempfile.TemporaryFile(buffering=0) as file:
-            shared = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _LOWEST)
+            shared = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _MIN_DESCRIPTOR)
             text = program(before._replace(folder="") if stays else before, script, shared)
             file.write(text)
             file.seek(0)
@@ -99,7 +99,9 @@ def session(
     try:
         lock = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        message = f"sessions cannot be kept in {path.parent}: {error.strerror}; set XDG_STATE_HOME to a folder that can"
+        message = (
+            f"sessions cannot be stored in {path.parent}: {error.strerror}; set XDG_STATE_HOME to a writable folder"
+        )
         raise ToolError(message, "unavailable") from error
     try:
         while True:
@@ -110,7 +112,7 @@ def session(
                 message = f"cancelled while session {name!r} was busy; nothing was run"
                 raise ToolError(message, "cancelled")
             if time.monotonic() >= until:
-                message = f"session {name!r} is busy with another call and nothing was run: use another session"
+                message = f"session {name!r} is busy with another call; nothing was run. Use another session"
                 raise ToolError(message, "conflict")
             time.sleep(_PAUSE)
         os.utime(lock)
@@ -143,10 +145,12 @@ def _state_folder(visible: Iterable[str]) -> Path:
     chosen = other if is_inside(os.path.realpath(usual), tuple(visible)) else usual
     with suppress(OSError):
         chosen.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = chosen.lstat()
-        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+        info = chosen.lstat()
+        if stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & 0o022:
             return chosen
-    raise ToolError(f"sessions cannot be kept in {chosen}: it is not a folder of this user alone", "unavailable")
+    raise ToolError(
+        f"sessions cannot be stored in {chosen}: it must be a folder that only this user can write to", "unavailable"
+    )
 
 
 def _make_room(path: Path) -> None:
@@ -157,7 +161,7 @@ def _make_room(path: Path) -> None:
             used[lock] = lock.stat().st_mtime
     run = path.name.partition("-")[0]
     mine = sorted((lock for lock in used if lock.name.startswith(run)), key=used.__getitem__, reverse=True)
-    for lock in {*mine[_MOST:], *(lock for lock in used if time.time() - used[lock] > _OLDEST)}:
+    for lock in {*mine[_MAX_SESSIONS:], *(lock for lock in used if time.time() - used[lock] > _MAX_AGE)}:
         _forget(lock)
 
 

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class Bash(ScriptTool):
-    """Run a bash script in the workspace and wait until it ends.
+    """Run a bash script in the workspace and wait for its end.
 
-    Use it for programs, builds, tests, version control and pipelines. Prefer job_start for servers and anything that
-    runs on after the call, and the file tools for reading and editing files. Returns stdout and stderr in order, then
-    a line such as [exit 3 after 1.2 s]. Output beyond 30,000 characters is cut in the middle. Each call is a new shell
-    in the workspace; calls with the same `session` share the folder, variables, functions and options. Background
-    processes end with the script. There may be a sandbox: files outside of the workspace are hidden or read-only,
-    there is no network, and temporary files are removed at the end.
+    Use it for programs, builds, tests, git and pipelines; job_start for servers and everything that outlives the call;
+    the file tools to read and edit files. Returns stdout and stderr in order, then a line such as [exit 3 after 1.2 s].
+    Output over 30,000 characters is cut in the middle. Each call is a new shell in the workspace; calls with the same
+    `session` share folder, variables, functions, aliases and options. Background processes end with the script. In a
+    sandbox there is no network, files outside the workspace are hidden or read-only, and temporary files last for one
+    call.
     """
 
     def execute(
         self,
-        command: Annotated[str, "The script."],
-        timeout: Annotated[float, "Seconds until the script is ended.", Limits(ge=1, le=LONGEST)] = DEFAULT,
-        workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
-        stdin: Annotated[str, "Text for standard input; empty by default."] = "",
-        session: Annotated[str, "Name of the session to continue; created on first use."] = "",
+        command: Annotated[str, "Bash script to run."],
+        timeout: Annotated[float, "Time limit in seconds.", Limits(ge=1, le=LONGEST)] = DEFAULT,
+        workdir: Annotated[str, "Folder to start in, relative to the workspace."] = ".",
+        stdin: Annotated[str, "Text for standard input."] = "",
+        session: Annotated[str, "Name of a session to start or continue."] = "",
         *,
         context: Context,
     ) -> Result:
@@ -65,7 +65,7 @@ class Bash(ScriptTool):
                         cancelled=output.watch(context),
                     )
                 facts["session"] = session
-                notes += [] if is_saved else ["the state of this script was not saved: the session is as it was before"]
+                notes += [] if is_saved else ["the state of this script was not saved; the session is as before it"]
             else:
                 cancelled = output.watch(context)
                 ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=cancelled)

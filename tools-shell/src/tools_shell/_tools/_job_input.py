@@ -13,7 +13,7 @@ from tools_shell._tools._job_tool import JobTool, deadline
 if TYPE_CHECKING:
     from tools_shell._jobs._job import Job
 
-_WAIT = 5.0  # seconds for the job to take all
+_WAIT = 5.0  # seconds for the job to read all
 _KEYS = {
     "enter": b"\r",
     "tab": b"\t",
@@ -36,8 +36,8 @@ _END_OF_FILE = b"\x04\x04"  # the first one only completes a started line (termi
 class JobInput(JobTool):
     """Write to the standard input of a background job that was started with stdin or tty.
 
-    A line needs its newline. With tty, `keys` are pressed after the text: enter, tab, escape, backspace, up, down,
-    left, right, home, end, delete, page-up, page-down and ctrl-a to ctrl-z; ctrl-c interrupts.
+    End each line with a newline. With tty, `keys` are pressed after the text: enter, tab, escape, backspace, up, down,
+    left, right, home, end, delete, page-up, page-down, and ctrl-a to ctrl-z; ctrl-c interrupts.
     """
 
     destructive = True
@@ -47,10 +47,10 @@ class JobInput(JobTool):
 
     def execute(
         self,
-        id: Annotated[str, "The id of the job."],
-        text: Annotated[str, "The text to write."] = "",
-        keys: Annotated[list[str] | None, "Keys to press after the text; with tty only."] = None,
-        end: Annotated[bool, "Close its input after the text."] = False,
+        id: Annotated[str, "Id of the job."],
+        text: Annotated[str, "Text to write."] = "",
+        keys: Annotated[list[str] | None, "Keys to press after the text, with tty."] = None,
+        end: Annotated[bool, "Close the input after the text."] = False,
         *,
         context: Context,
     ) -> Result:
@@ -63,7 +63,7 @@ class JobInput(JobTool):
         remarks = [f"{given} bytes written to {id}"]
         if given < len(data):
             record["unwritten_bytes"] = len(data) - given
-            why = "it takes no more" if job.stdin is None else f"it did not take more in {_WAIT:g} s"
+            why = "its input is closed" if job.stdin is None else f"it did not read them in {_WAIT:g} s"
             remarks.append(f"the last {len(data) - given} bytes were not written: {why}")
         return Result.ok(record, content=bracketed("", remarks), metadata=isolation_of(job.isolation))
 
@@ -86,5 +86,5 @@ def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
 def _typed(key: str) -> bytes:
     """Return the bytes that a terminal sends for a key; ToolError for an unknown key."""
     if key.lower() not in _KEYS:
-        raise ToolError(f"no key {key!r}; there are {', '.join(_KEYS)}", "validation_error")
+        raise ToolError(f"unknown key {key!r}; the keys are {', '.join(_KEYS)}", "validation_error")
     return _KEYS[key.lower()]

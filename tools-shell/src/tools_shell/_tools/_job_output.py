@@ -18,10 +18,10 @@ _COMMAND = 200  # characters of a command in the list
 
 
 class JobOutput(JobTool):
-    """Read the output of a background job and whether it still runs, or list all jobs when no id is given.
+    """Read the output of a background job and its status; without id, list all jobs.
 
-    Can wait: for new output, for a text such as "listening on", or until the job ends. Returns the output from
-    `cursor` on, 30,000 characters at most, and the next cursor. Any part can be read again while it is kept.
+    Can wait for new output, for a text such as "listening on", or for the end of the job. Returns up to 30,000
+    characters from `cursor` on, and the next cursor. Kept output can be read again.
     """
 
     read_only = True
@@ -29,17 +29,17 @@ class JobOutput(JobTool):
 
     def execute(
         self,
-        id: Annotated[str, "The id of the job; empty to list all jobs."] = "",
+        id: Annotated[str, "Id of the job; empty to list all jobs."] = "",
         cursor: Annotated[
-            int, "Position to read from: the last next cursor, or 0; negative positions count from the end."
+            int, "Offset to read from: the previous next cursor, or 0; negative offsets count from the end."
         ] = 0,
         wait: Annotated[
             float,
-            "Seconds to wait; 0 means 30 with wait_for or until_end, else no wait.",
+            "Seconds to wait; 0 means 30 with wait_for or until_end, else none.",
             Limits(ge=0, le=LONGEST),
         ] = 0,
         wait_for: Annotated[str, "Wait until the output contains this text.", Limits(max_length=1000)] = "",
-        until_end: Annotated[bool, "Wait until the job has ended."] = False,
+        until_end: Annotated[bool, "Wait for the end of the job."] = False,
         *,
         context: Context,
     ) -> Result:
@@ -68,4 +68,4 @@ def _listed(found: list[Job]) -> Result:
         facts = {"id": job.id, "command": command, **job.status()}
         rows.append({**facts, "age": round(job.age, 1), "output_size": job.end})
         lines.append(f"{job.id} ({job.remark()}): {command}")
-    return Result.ok(rows, content="\n".join(lines) or "[no jobs; they end with the process or run that started them]")
+    return Result.ok(rows, content="\n".join(lines) or "[no jobs; they end with the run that started them]")

@@ -16,20 +16,20 @@ from tools_shell._workspace import owner_of
 class JobStart(ScriptTool):
     """Start a bash script in the background, for servers, watchers and long builds; returns its id at once.
 
-    Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script, so the
-    program to keep running comes last and without `&`. All jobs end with the conversation; at most 32 run at once. The
-    last 1 MiB of output is kept. A server answers other calls on localhost, unless the result says otherwise.
+    Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script: run the
+    long-lived program last, in the foreground (no `&`). At most 32 jobs run at once, and all end with the conversation.
+    The last 1 MiB of output is kept. A server answers other calls on localhost, unless the result says otherwise.
     """
 
     stateful = True
 
     def execute(
         self,
-        command: Annotated[str, "The script."],
-        workdir: Annotated[str, "The folder to start in, relative to the workspace."] = ".",
+        command: Annotated[str, "Bash script to run."],
+        workdir: Annotated[str, "Folder to start in, relative to the workspace."] = ".",
         stdin: Annotated[bool, "Keep standard input open for job_input."] = False,
         tty: Annotated[bool, "Run on a terminal, for interactive programs; implies stdin."] = False,
-        timeout: Annotated[float, "Seconds until the job is ended; 0 for no limit.", Limits(ge=0)] = 0,
+        timeout: Annotated[float, "Time limit in seconds; 0 for none.", Limits(ge=0)] = 0,
         *,
         context: Context,
     ) -> Result:

@@ -14,9 +14,9 @@ _LAST = 4000  # characters of output to show
 
 
 class JobStop(JobTool):
-    """End a background job with everything it started: SIGTERM first, SIGKILL after `grace` seconds.
+    """End a background job and all its processes: SIGTERM, then SIGKILL after `grace` seconds.
 
-    Returns how it ended and its last output. A job that has ended already is left as it is.
+    Returns its exit code and last output. A job that has already ended is not changed.
     """
 
     destructive = False
@@ -25,8 +25,8 @@ class JobStop(JobTool):
 
     def execute(
         self,
-        id: Annotated[str, "The id of the job."],
-        grace: Annotated[float, "Seconds to end by itself.", Limits(ge=0, le=60)] = 2,
+        id: Annotated[str, "Id of the job."],
+        grace: Annotated[float, "Seconds between SIGTERM and SIGKILL.", Limits(ge=0, le=60)] = 2,
         *,
         context: Context,
     ) -> Result:

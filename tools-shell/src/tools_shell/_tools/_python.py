@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 
 class Python(ShellTool):
-    """Run Python code in the workspace and wait until it ends.
+    """Run Python code in the workspace and wait for its end.
 
-    Use it for computing, data and plots. Prefer bash for running programs and tests. Returns what the code prints, the
-    value of its last expression, and the traceback of an exception; figures of matplotlib and images as the last value
-    are shown. `await` works at the top level. Each call is a new interpreter; calls with the same `session` share
-    variables, imports and functions, which usually survive a time-out. Output beyond 30,000 characters is cut in the
-    middle. There may be a sandbox: files outside of the workspace are hidden or read-only, and there is no network.
+    Use it for computing, data and plots; bash to run programs and tests. Returns printed output, the value of the last
+    expression, and the traceback of an exception; shows figures of matplotlib, and an image as the last value. `await`
+    works at the top level. Each call is a new interpreter; calls with the same `session` share variables, imports and
+    functions, which usually survive a timeout. Output over 30,000 characters is cut in the middle. In a sandbox there
+    is no network, and files outside the workspace are hidden or read-only.
     """
 
     stateful = True
@@ -55,18 +55,18 @@ class Python(ShellTool):
 
     def execute(
         self,
-        code: Annotated[str, "The program, as in a file."],
-        session: Annotated[str, "Name of the session to continue; created on first use."] = "",
-        timeout: Annotated[float, "Seconds until the code is interrupted.", Limits(ge=1, le=LONGEST)] = DEFAULT,
-        workdir: Annotated[str, "The folder to start in, relative to the workspace; not for sessions."] = ".",
-        stdin: Annotated[str, "Text for standard input; empty by default, and in sessions."] = "",
+        code: Annotated[str, "Python source code."],
+        session: Annotated[str, "Name of a session to start or continue."] = "",
+        timeout: Annotated[float, "Time limit in seconds.", Limits(ge=1, le=LONGEST)] = DEFAULT,
+        workdir: Annotated[str, "Folder to start in, relative to the workspace; not with session."] = ".",
+        stdin: Annotated[str, "Text for standard input; not with session."] = "",
         *,
         context: Context,
     ) -> Result:
         if not code.strip():
-            raise ToolError("code must not be empty: give the program to run", "validation_error")
+            raise ToolError("code must not be empty", "validation_error")
         if session and (stdin or workdir != "."):
-            message = "a session has neither stdin nor workdir: use os.chdir, or leave out session"
+            message = "session excludes stdin and workdir: use os.chdir, or omit session"
             raise ToolError(message, "validation_error")
         python = self._interpreter or executable(None)
         limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox

@@ -75,7 +75,7 @@ class ScriptTool(ShellTool, abstract=True):
 def check_script(command: str) -> None:
     """Raise ToolError for an empty script, or one with a NUL character."""
     if not command.strip():
-        raise ToolError("command must not be empty: give the script to run", "validation_error")
+        raise ToolError("command must not be empty", "validation_error")
     if "\0" in command:
         raise ToolError("command must not contain NUL characters", "validation_error")
 
@@ -84,7 +84,7 @@ def shell_program(chosen: str | None) -> str:
     """Return the configured shell, or the system's bash; ToolError if it cannot be executed."""
     shell = chosen or default_shell()
     if not os.access(shell, os.X_OK):  # checked here, because in a sandbox bwrap would report it
-        raise ToolError(f"{shell} cannot be started: there is no such program", "unavailable")
+        raise ToolError(f"{shell} does not exist or is not executable", "unavailable")
     return shell
 
 
@@ -98,6 +98,6 @@ def default_shell() -> str:
 def script_arguments(shell: str, command: str) -> list[str]:
     """Return the arguments that make a shell run a script; ToolError if it is too long for the system."""
     if len(encoded(command)) >= _MAX_ARGUMENT:
-        message = f"command is longer than the {_MAX_ARGUMENT // 1024} KiB that the system takes"
-        raise ToolError(f"{message}; write it to a file and run that", "limit_exceeded")
+        message = f"command is longer than {_MAX_ARGUMENT // 1024} KiB"
+        raise ToolError(f"{message}; write it to a file and run the file", "limit_exceeded")
     return [shell, "-c", "--", command]

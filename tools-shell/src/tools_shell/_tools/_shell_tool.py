@@ -149,7 +149,7 @@ class ShellTool(Tool, abstract=True):
         """
         _check_system()
         if is_read_only():
-            raise ToolError("ASK_TOOLS_READ_ONLY is set: nothing can be run, only files can be read", "denied")
+            raise ToolError("ASK_TOOLS_READ_ONLY is set: tools can only read files", "denied")
         if "\0" in workdir:
             raise ToolError("workdir must not contain NUL characters", "validation_error")
         sandbox = self._sandbox
@@ -157,7 +157,7 @@ class ShellTool(Tool, abstract=True):
             if sandbox.writable and escapes_through(
                 workspace_path(self._root or context.workspace), place.root, sandbox
             ):
-                message = "the workspace escapes from a folder that commands can write to, by a link; name its target"
+                message = "the workspace path goes through a symlink in a writable folder; pass its real path"
                 raise ToolError(message, "denied")
             try:
                 self._look_at_host()
@@ -187,5 +187,5 @@ class ShellTool(Tool, abstract=True):
 def _check_system() -> None:
     """Raise ToolError on systems that cannot run commands."""
     if os.name != "posix":
-        message = "this needs Linux or macOS: this system has no process groups to end a command by"
+        message = "this tool needs Linux or macOS"
         raise ToolError(message, "unavailable")
