@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 
 import pytest
 from hypothesis import given, settings
@@ -14,39 +13,20 @@ from tools_core import Context
 from tools_shell import Bash, JobOutput, JobStart, Python
 
 
-def test_an_exit_code_is_a_fact_and_no_error(bash):
+def test_a_failed_script_is_no_error(bash):
     result = bash.call(command="echo out; exit 3")
     assert result.ok
     assert result.output == {"output": "out\n", "exit_code": 3, "timed_out": False}
     assert {"duration", "isolation", "not_isolated"} <= set(result.metadata)
 
 
-def test_a_model_reads_plain_text_and_then_how_the_script_ended(bash):
+def test_a_model_reads_the_output_and_then_the_exit_code(bash):
     assert re.fullmatch(r"out\n\[exit 3 after \d+\.\d s\]", bash.call(command="echo out; exit 3").content)
     assert re.fullmatch(r"no end\n\[exit 0 after .* s\]", bash.call(command="printf 'no end'").content)
     assert bash.call(command="kill -KILL $$").content.startswith("[exit 137 (SIGKILL) after ")
 
 
-def test_both_streams_are_merged_in_order_of_arrival(bash, root):
-    for name in ("one", "two"):
-        os.mkfifo(root / name)
-    script = "echo out; echo > one; cat two; echo error >&2; echo > one; cat two; echo out"
-    context = Context()
-
-    def answer():
-        for _ in range(2):
-            (root / "one").read_text()
-            (root / "two").write_text("")
-
-    thread = threading.Thread(target=answer)
-    thread.start()
-    content = bash.call({"command": script}, context).content
-    thread.join()
-    assert sorted(content.split("\n")[:3]) == ["error", "out", "out"]
-    assert content.startswith("out\n")
-
-
-def test_what_a_model_reads_of_long_output_has_both_ends_and_says_what_is_missing(bash):
+def test_long_output_is_cut_in_the_middle_for_models(bash):
     content = bash.call(command="seq 100000").content
     head, tail = re.split(r"\n\[\.\.\. 558,895 characters omitted \.\.\.\]\n", content)
     assert (head[:4], len(head), tail[:14_999].endswith("\n100000")) == ("1\n2\n", 15_000, True)
@@ -91,7 +71,7 @@ def test_npm_fails_at_once_in_a_sandbox_without_network(bash, retries):
     assert bash.call(command="echo ${npm_config_fetch_retries-undefined}").output["output"] == f"{retries}\n"
 
 
-def test_the_script_is_bash_whatever_it_begins_with(bash):
+def test_any_text_is_a_bash_script(bash):
     assert bash.call(command="a=(1 2 3); echo ${#a[@]} <(:) | wc -w").output["output"].strip() == "2"
     assert "-x: command not found" in bash.call(command="-x").output["output"]
 
@@ -122,13 +102,13 @@ def test_no_descriptor_of_the_host_is_inherited(bash, tmp_path):
     assert "secret" not in output
 
 
-def test_nothing_persists_between_calls_but_files(bash):
+def test_only_files_persist_between_calls(bash):
     bash.call(command="cd /; x=1; echo kept > $OLDPWD/file")
     assert bash.call(command="echo $x$(cat file)").output["output"] == "kept\n"
 
 
 @pytest.mark.parametrize("level", ["landlock", "bubblewrap"], indirect=True)
-def test_in_a_sandbox_temporary_files_end_with_the_command(bash):
+def test_temporary_files_end_with_the_command_in_a_sandbox(bash):
     place = "${TMPDIR:-/tmp}/file"
     assert bash.call(command=f"echo kept > {place}; cat {place}").output["output"] == "kept\n"
     assert bash.call(command=f"test -e {place}").output["exit_code"] == 1
@@ -175,11 +155,11 @@ def test_the_workspace_comes_from_the_tool_then_the_context_then_the_environment
         pytest.param({"command": ":", "workdir": "a\0b"}, "validation_error", id="NUL in the workdir"),
     ],
 )
-def test_an_impossible_request_is_an_error_of_a_stable_kind(bash, arguments, kind):
+def test_an_invalid_request_has_a_stable_error_type(bash, arguments, kind):
     assert bash.call(arguments).error_type == kind
 
 
-def test_a_shell_that_is_not_there_is_told(root):
+def test_a_missing_shell_is_unavailable(root):
     bash = Bash(str(root), shell="/missing/bash")  # noqa: S604 - a tool's own setting, not subprocess
     assert bash.call(command=":").error_type == "unavailable"
 
@@ -195,18 +175,18 @@ print(Bash().call(command="echo").error_type)
 """
 
 
-def test_where_the_promises_cannot_be_kept_the_tool_imports_and_refuses_clearly():
+def test_tools_import_and_refuse_calls_on_other_systems():
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
     assert done.stdout == "unavailable\n"
 
 
-def test_a_result_says_how_isolated_it_was(bash, level):
+def test_a_result_reports_its_isolation(bash, level):
     result = bash.call(command=":")
     assert result.metadata["isolation"] == level
     assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
 
 
-def test_the_annotations_say_that_the_tool_is_dangerous():
+def test_bash_requires_approval_and_is_destructive():
     assert Bash.requires_approval
     assert Bash().definition["annotations"] == {"destructive": True, "open_world": True}
 
@@ -225,7 +205,7 @@ print(added, len(shown), output["truncated"], shown.endswith("y\\nend\\n"))
 
 
 @pytest.mark.slow
-def test_of_long_output_head_and_tail_are_kept_in_bounded_memory_and_the_rest_is_counted(root):
+def test_long_output_takes_bounded_memory_and_its_rest_is_counted(root):
     done = subprocess.run([sys.executable, "-c", FLOOD, root], capture_output=True, text=True, check=True)
     added, shown, left_out, has_end = done.stdout.split()
     assert int(added) < 2 * 1024 * (1 if sys.platform == "linux" else 1024)  # ru_maxrss: KiB, on macOS bytes
@@ -235,7 +215,7 @@ def test_of_long_output_head_and_tail_are_kept_in_bounded_memory_and_the_rest_is
 
 
 @pytest.mark.parametrize("size", [131_071, 131_072])
-def test_output_that_fits_is_whole(bash, size):
+def test_output_below_the_limit_is_complete(bash, size):
     output = bash.call(command=f"yes abcdefg | head -c {size}").output
     assert len(output["output"]) == size
     assert "truncated" not in output
@@ -288,20 +268,20 @@ def test_a_call_whose_coroutine_is_cancelled_ends_its_script(bash, lifeline):
     assert lifeline.holders_are_gone()
 
 
-def test_nothing_is_run_where_the_environment_allows_reading_alone(root, monkeypatch):
+def test_read_only_mode_refuses_commands_and_code(root, monkeypatch):
     monkeypatch.setenv("ASK_TOOLS_READ_ONLY", "1")
     for tool, arguments in ((Bash, {"command": "ls"}), (Python, {"code": "1"}), (JobStart, {"command": "ls"})):
         assert tool(root).call(arguments).error_type == "denied"
 
 
-def test_a_workspace_that_has_been_removed_is_said_to_be_gone(bash, root, tmp_path, monkeypatch, level):
+def test_a_removed_workspace_is_not_found(bash, root, tmp_path, monkeypatch, level):
     monkeypatch.chdir(root)
     root.rmdir()
     assert Bash(sandbox=level).call(command="echo").error_type == "not_found"
     monkeypatch.chdir(tmp_path)
 
 
-def test_a_copy_of_the_tool_works_on_its_own(bash):
+def test_copies_of_a_tool_work(bash):
     import copy
     import pickle
 

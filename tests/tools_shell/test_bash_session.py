@@ -60,7 +60,7 @@ def test_a_recorded_session_replays_exactly(root, level, path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
-def test_what_was_recorded_is_what_one_plain_script_does(tmp_path, path):
+def test_a_recording_has_the_output_of_a_plain_script(tmp_path, path):
     steps = json.loads(path.read_text("utf-8"))
     work, told = tmp_path / "work", tmp_path / "told"
     work.mkdir()
@@ -81,11 +81,7 @@ def _without_lines(output):
     return re.sub(r"\bline \d+\b", "line", output)
 
 
-def test_there_are_fifty_recorded_sessions():
-    assert len(REPLAYS) >= 50
-
-
-def test_sessions_share_nothing_but_files(bash):
+def test_sessions_share_only_files(bash):
     bash.call(command="x=1; cd /; echo file > $OLDPWD/file", session="a")
     assert bash.call(command="echo [$x] $(cat file)", session="b").output["output"] == "[] file\n"
     assert bash.call(command="echo [$x]").output["output"] == "[]\n"
@@ -101,7 +97,7 @@ print(result.output["output"], end="")
 """
 
 
-def test_a_session_survives_a_restart_of_the_host_for_the_same_run_alone(root, level):
+def test_a_session_survives_a_restart_of_the_host(root, level):
     def host(script):
         command = [sys.executable, "-c", HOST, str(root), level, script]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -112,7 +108,7 @@ def test_a_session_survives_a_restart_of_the_host_for_the_same_run_alone(root, l
     assert other.call({"command": "echo [$x]", "session": "s"}, Context(run_id="other")).output["output"] == "[]\n"
 
 
-def test_a_session_of_one_sandbox_is_not_that_of_another(root):
+def test_sessions_of_two_sandbox_levels_are_separate(root):
     def call(level, script):
         return Bash(str(root), sandbox=level).call(command=script, session="s").output["output"]
 
@@ -121,7 +117,7 @@ def test_a_session_of_one_sandbox_is_not_that_of_another(root):
     assert call("none", "ls") == ""
 
 
-def test_no_state_lies_in_the_workspace_even_where_that_is_the_folder_for_state(root, level, monkeypatch):
+def test_no_state_is_stored_in_a_sandboxed_workspace(root, level, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(root / "state"))
     bash = Bash(str(root), sandbox=level)
     bash.call(command="x=1", session="s")
@@ -130,7 +126,7 @@ def test_no_state_lies_in_the_workspace_even_where_that_is_the_folder_for_state(
         assert list(root.iterdir()) == []
 
 
-def test_commands_never_see_the_snapshots_of_others(root, level, workspaces):
+def test_commands_cannot_see_snapshots(root, level, workspaces):
     if level in {"none", "contained"}:
         pytest.skip("nothing is kept from commands")
     Bash(str(root), sandbox=level).call({"command": "secret=1", "session": "s"}, Context(run_id="other"))
@@ -150,14 +146,14 @@ def test_variables_of_the_developer_are_not_written_to_disk(root, workspaces):
     assert bash.call(command="echo [$SERVICE_TOKEN]", session="s").output["output"] == "[]\n"
 
 
-def test_each_script_reads_its_own_stdin_to_the_last_byte(stdout):
+def test_scripts_of_a_session_read_their_stdin_completely(stdout):
     text = "".join(map(chr, range(256))) * 40
     assert stdout("wc -c", stdin=text) == f"{len(text.encode())}\n"
     assert stdout("read -r line; echo $line; cat", stdin="one\ntwo") == "one\ntwo"
     assert stdout("cat; read -r line || echo ended") == "ended\n"
 
 
-def test_a_script_may_be_longer_than_what_the_system_takes_as_an_argument(stdout):
+def test_scripts_of_a_session_may_exceed_the_argument_limit(stdout):
     lines = "".join(f"x{n}='{n:060}'\n" for n in range(10_000))
     assert stdout(lines + "echo ${#x9999}") == "60\n"
     assert stdout("echo ${#x9998}") == "60\n"
@@ -165,14 +161,14 @@ def test_a_script_may_be_longer_than_what_the_system_takes_as_an_argument(stdout
 
 @settings(max_examples=30, deadline=None)
 @given(text=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
-def test_every_character_is_kept_as_it_is(tmp_path_factory, text):
+def test_variables_preserve_every_character(tmp_path_factory, text):
     bash = Bash(str(tmp_path_factory.getbasetemp()), sandbox="none", env=PLAIN)
     quoted = "'" + text.replace("'", "'\\''") + "'"
     assert bash.call(command=f'text={quoted}; printf %s "$text"', session="s").output["output"] == text
     assert bash.call(command='printf %s "$text"', session="s").output["output"] == text
 
 
-def test_workdir_holds_from_its_call_on(bash, root):
+def test_a_workdir_applies_to_later_calls_of_the_session(bash, root):
     (root / "inner").mkdir()
     bash.call(command="cd /", session="s")
     assert bash.call(command="echo ${PWD##*/}", session="s", workdir="inner").output["output"] == "inner\n"
@@ -187,12 +183,12 @@ def test_workdir_holds_from_its_call_on(bash, root):
         pytest.param({"command": ":", "workdir": ".."}, "denied", id="outside of the workspace"),
     ],
 )
-def test_an_impossible_request_is_an_error_of_a_stable_kind(bash, arguments, kind):
+def test_an_invalid_request_has_a_stable_error_type(bash, arguments, kind):
     assert bash.call({**arguments, "session": "s"}).error_type == kind
     assert bash.call(command="echo fine", session="s").output["output"] == "fine\n"
 
 
-def test_a_script_sees_no_descriptor_but_its_three_streams(stdout):
+def test_a_script_has_only_three_descriptors(stdout):
     assert stdout("ls /proc/self/fd") == "0\n1\n2\n3\n"  # the last one is that of the folder
 
 
@@ -239,7 +235,7 @@ KEPT = {
 
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
-def test_the_state_survives(run, script):
+def test_the_state_survives_any_script(run, script):
     run('x=kept; f_kept() { echo "$x"; }')
     run(script)
     second = run("f_kept")
@@ -271,7 +267,7 @@ def test_processes_in_the_background_end_with_the_script(bash, run, lifeline):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["sleep 900", "while :; do :; done", "yes", "trap '' TERM; sleep 900"])
-def test_at_its_limit_a_script_ends_and_the_session_goes_on(bash, run, script, at_its_limit):
+def test_a_session_survives_a_timeout(bash, run, script, at_its_limit):
     run("x=kept")
     command = f"echo begun\n{script}\necho not reached > reached"
     result = at_its_limit(bash, lambda result: result.metadata["output"], command=command, session="s")
@@ -325,7 +321,7 @@ def test_a_call_whose_session_is_ended_meanwhile_has_its_output(bash, root):
     assert result.output["output"] == "done\n"
 
 
-def test_of_many_sessions_of_a_run_the_one_that_was_used_longest_ago_is_forgotten(root):
+def test_the_least_recently_used_session_is_removed(root):
     bash = Bash(str(root), sandbox="none")
     for n in range(66):
         bash.call(command=f"x={n}", session=f"s{n}")
@@ -333,7 +329,7 @@ def test_of_many_sessions_of_a_run_the_one_that_was_used_longest_ago_is_forgotte
     assert shown == ["65\n", "3\n", "\n"]
 
 
-def test_a_state_that_is_too_large_is_not_kept(run):
+def test_a_state_that_is_too_large_is_not_saved(run):
     run("x=kept")
     output = run("x=$(head -c 17000000 /dev/zero | tr '\\0' x); echo ${#x}")
     assert (output["output"], len(output["notes"])) == ("17000000\n", 1)

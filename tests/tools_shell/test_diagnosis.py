@@ -20,13 +20,13 @@ def test_the_reported_isolation_is_that_of_a_command(tmp_path, level):
     assert told["isolation_level"] == level
 
 
-def test_every_tool_that_runs_something_tells_the_same(tmp_path):
+def test_all_tools_report_the_same_isolation(tmp_path):
     first, *others = [cls(root=tmp_path).diagnose() for cls in (Bash, JobStart, Python)]
     assert all(other == first for other in others)
     assert first["programs"].keys() == {"bash", "bwrap"}
 
 
-def test_why_there_is_no_sandbox_is_told(tmp_path, monkeypatch):
+def test_a_missing_sandbox_is_explained(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     told = Bash(root=tmp_path, sandbox="sandboxed").diagnose()
     assert told["programs"] == {"bash": None, "bwrap": None}
@@ -35,7 +35,7 @@ def test_why_there_is_no_sandbox_is_told(tmp_path, monkeypatch):
         assert "a sandbox is required" in told["warnings"][0]
 
 
-def test_a_sandbox_that_is_required_and_cannot_be_had_is_an_error(tmp_path, monkeypatch):
+def test_a_missing_required_sandbox_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="bubblewrap"):
         Bash(root=tmp_path, sandbox="bubblewrap").diagnose()

@@ -73,7 +73,7 @@ def run(root, level, program):
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=HOSTS)
-def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
+def test_commands_run_and_end_in_unusual_hosts(root, level, host):
     done = run(root, level, host + "\n" + SHOW)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stderr
@@ -86,7 +86,7 @@ def test_commands_run_and_end_whatever_their_host_has_done(root, level, host):
 
 
 @pytest.mark.parametrize("host", [HOSTS["ignores all signals"], HOSTS["blocks all signals"]])
-def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, host):
+def test_signal_masks_of_the_host_are_not_inherited(root, level, host):
     if level == "none":
         pytest.skip("level none promises less")
     show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["output"].encode())'
@@ -95,12 +95,12 @@ def test_what_signals_the_host_ignores_or_blocks_is_not_handed_on(root, level, h
     assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
 
 
-def test_a_host_without_a_known_interpreter_gets_an_error_that_says_so(root):
+def test_a_host_without_interpreter_gets_a_clear_error(root):
     program = "sys.executable = ''\nos.write(said, bash.call(command='true').error.encode())"
     assert "no Python executable is known" in run(root, "contained", program).stdout
 
 
-def test_scripts_variables_and_code_arrive_as_utf8_whatever_the_locale_of_the_host(root, level):
+def test_scripts_variables_and_code_are_utf8_in_any_locale(root, level):
     program = """
 import sys
 from tools_shell import Bash, JobOutput, JobStart, Python
@@ -126,7 +126,7 @@ os.write(said, bash.call(command="ulimit -Sn; ulimit -Hn").output["output"].enco
 """
 
 
-def test_a_command_may_have_as_many_files_open_as_its_host(root, level):
+def test_a_command_has_the_file_limit_of_its_host(root, level):
     assert run(root, level, OPEN_FILES).stdout.split() == ["300", "3000"]
 
 
@@ -161,7 +161,7 @@ print([os.waitpid(pid, 0)[1] for pid in children if True] == [0] * 40, wrong)
 """
 
 
-def test_forks_of_the_host_neither_hold_up_its_calls_nor_are_held_up(root, level):
+def test_forks_of_the_host_and_its_calls_do_not_wait_for_each_other(root, level):
     done = run(root, level, FORKING)
     assert done.stdout == "True []\n", done.stderr
 
@@ -190,7 +190,7 @@ print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str
 """
 
 
-def test_too_many_open_files_of_a_host_are_an_error_that_leaves_nothing_open(root, level, tmp_path, monkeypatch):
+def test_an_error_for_lack_of_descriptors_leaks_none(root, level, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     done = run(root, level, FULL)
@@ -215,7 +215,7 @@ os.write(said, (result.output["output"] if result.ok else "refused: " + result.e
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root has rights to give up")
-def test_a_host_that_has_become_another_user_runs_no_command_as_the_one_that_it_was(level):
+def test_commands_run_with_the_current_user_of_the_host(level):
     with tempfile.TemporaryDirectory() as folder:
         told = run(folder, level, GIVING_UP).stdout
     assert told == "65534\n65534\n" or told.startswith("refused: ")
@@ -230,12 +230,12 @@ os.write(said, bash.call(command="ls /proc/self/fd").output["output"].encode())
 """
 
 
-def test_a_descriptor_beyond_the_limit_that_the_host_has_now_is_not_handed_on(root, level):
+def test_descriptors_beyond_a_lowered_limit_are_not_inherited(root, level):
     told = run(root, level, LEAKING).stdout.split()
     assert {"0", "1", "2"} <= set(told) <= {"0", "1", "2", "3"}
 
 
-def test_sessions_and_jobs_run_in_this_process_where_a_runtime_uses_others(root):
+def test_sessions_and_jobs_stay_in_this_process_with_process_runtimes(root):
     tools = [Bash(root, sandbox="none"), JobStart(root, sandbox="none"), JobOutput()]
     calls = [
         ToolCall("session", "bash", {"command": "x=1", "session": "a"}),
@@ -260,14 +260,14 @@ for level in ("none", "contained", "sandboxed"):
 """
 
 
-def test_a_host_that_is_in_a_sandbox_itself_runs_commands(root, level):
+def test_a_sandboxed_host_runs_commands(root, level):
     (root / "host.py").write_text(INSIDE)
     outer = Bash(root, sandbox=Sandbox(level=level, readable=map(os.path.dirname, host_folders())))
     result = outer.call(command=f"{sys.executable} host.py", timeout=100)
     assert result.output["output"] == "42\n42\n42\n", result
 
 
-def test_without_proc_a_call_says_so(root):
+def test_a_call_without_proc_reports_the_reason(root):
     (root / "host.py").write_text(INSIDE)
     hidden = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/proc"]
     if not shutil.which("bwrap") or subprocess.run([*hidden, "true"], check=False, capture_output=True).returncode:
@@ -297,7 +297,7 @@ for result in results:
 """
 
 
-def test_a_host_in_its_own_workspace_imports_nothing_that_a_command_has_put_there(root, level):
+def test_a_host_in_its_workspace_imports_no_module_of_a_command(root, level):
     (root / "agent.py").write_text(AGENT)
     done = subprocess.run([sys.executable, "agent.py", level], cwd=root, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("works\n", "")

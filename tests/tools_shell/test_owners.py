@@ -61,7 +61,7 @@ def test_no_other_run_or_workspace_reaches_a_session(folders, tool):
     assert made.call({argument: shown, "session": "s"}, again).output["output"] == "1\n"
 
 
-def test_a_workspace_is_the_folder_and_not_its_path(folders):
+def test_a_workspace_is_its_folder_after_a_rename(folders):
     mine = Context(workspace=folders[0], run_id="mine")
     id = start(mine)
     moved = folders[0].with_name("moved")
@@ -86,7 +86,7 @@ def test_direct_calls_without_a_context_share_their_jobs_and_sessions(folders, m
     assert bash.call(command="echo $x", session="s").output["output"] == "1\n"
 
 
-def test_the_end_of_a_run_ends_its_jobs_and_sessions_and_no_others(folders, lifeline):
+def test_end_run_ends_only_jobs_and_sessions_of_the_run(folders, lifeline):
     mine, other = (Context(workspace=folders[0], run_id=run_id) for run_id in ("mine", "other"))
     bash, python = Bash(sandbox="contained"), Python(sandbox="contained")
     for context in (mine, other):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import venv
 
@@ -30,7 +29,7 @@ def test_a_result_has_the_value_the_streams_and_the_exit_code(every):
     assert output == facts
 
 
-def test_an_exception_is_a_fact_with_its_traceback_from_the_code_alone(every):
+def test_a_traceback_shows_only_frames_of_the_code(every):
     result = every.call(code="def f():\n    return 1 / 0  # here\nprint('before')\nf()")
     assert result.ok
     output = result.output
@@ -40,7 +39,7 @@ def test_an_exception_is_a_fact_with_its_traceback_from_the_code_alone(every):
     assert "    return 1 / 0  # here\n" in output["error"]["traceback"]
 
 
-def test_of_a_traceback_that_has_no_end_the_last_frames_are_shown(python):
+def test_a_long_traceback_shows_its_last_frames(python):
     code = "import sys\nsys.setrecursionlimit(20_000)\ndef f():\n    f()\nf()"
     error = python.call(code=code).output["error"]
     assert error["type"] == "RecursionError"
@@ -48,7 +47,7 @@ def test_of_a_traceback_that_has_no_end_the_last_frames_are_shown(python):
     assert "more times]" in error["traceback"]
 
 
-def test_a_program_is_read_as_from_a_file(every):
+def test_code_may_have_a_mark_an_encoding_and_crlf(every):
     code = "\ufeff# -*- coding: latin-1 -*-\r\n\x0cif True:\r\n\tprint('é')\r\n2"
     output = every.call(code=code).output
     assert (output["value"], output["output"]) == ("2", "é\n")
@@ -77,17 +76,17 @@ def test_a_signal_is_reported_by_its_name(every, code, name):
     assert every.call(code=f"import os; {code}").output["signal"] == name
 
 
-def test_every_call_has_an_interpreter_of_its_own(python):
+def test_calls_have_separate_interpreters(python):
     python.call(code="x = 1\nimport builtins\nbuiltins.y = 2")
     assert python.call(code="('x' in dir(), hasattr(__builtins__, 'y'))").output["value"] == "(False, False)"
 
 
-def test_standard_input_is_what_was_given_or_empty(every):
+def test_stdin_has_the_text_or_is_empty(every):
     assert every.call(code="input() + input()", stdin="one\ntwo\n").output["value"] == "'onetwo'"
     assert every.call(code="import sys\nsys.stdin.read()").output["value"] == "''"
 
 
-def test_it_starts_in_the_workdir_and_can_import_what_is_there(every, root):
+def test_code_runs_in_the_workdir_and_imports_its_modules(every, root):
     (root / "inner").mkdir()
     (root / "inner" / "mine.py").write_text("x = 5")
     code = "import os, mine\n(os.path.basename(os.getcwd()), mine.x)"
@@ -95,16 +94,10 @@ def test_it_starts_in_the_workdir_and_can_import_what_is_there(every, root):
     assert every.call(code=code, workdir="..").error_type == "denied"
 
 
-def test_it_is_the_main_module_as_in_a_program(python):
+def test_code_runs_as_the_main_module(python):
     code = "import __main__, pickle\nclass P: pass\n"
     code += "(__name__, __main__.P is P, type(pickle.loads(pickle.dumps(P()))) is P)"
     assert python.call(code=code).output["value"] == "('__main__', True, True)"
-
-
-def test_secrets_of_the_host_are_not_inherited(python, monkeypatch):
-    for name in ("OPENAI_API_KEY", "PYTHONPATH", "PYTHONSTARTUP"):
-        monkeypatch.setenv(name, "canary")
-    assert "canary" not in python.call(code="import os, sys\nstr(os.environ) + str(sys.path)").output["value"]
 
 
 def test_the_host_may_add_to_the_environment(root, tmp_path):
@@ -135,7 +128,7 @@ threading.Timer(0.05, go.set).start()
     assert sorted(output["output"].split("\n")) == ["", "exit handler", "task", "thread"]
 
 
-def test_what_it_leaves_behind_is_ended(python, lifeline):
+def test_background_processes_of_code_are_ended(python, lifeline):
     code = f"import subprocess\nsubprocess.Popen('exec 9> {lifeline.path}; sleep 900', shell=True) and 1"
     output = python.call(code=code).output
     assert output["value"] == "1"
@@ -143,7 +136,7 @@ def test_what_it_leaves_behind_is_ended(python, lifeline):
     assert lifeline.holders_are_gone()
 
 
-def test_at_its_limit_it_is_ended_and_says_where_it_was(every, lifeline, at_its_limit):
+def test_code_that_times_out_has_output_and_a_traceback(every, lifeline, at_its_limit):
     code = f"held = open({str(lifeline.path)!r}, 'w')\nprint('begun')\ndef wait():\n    while True: pass\nwait()"
     result = at_its_limit(every, lambda result: result.metadata["output"], code=code)
     assert result.error_type == "timeout_error"
@@ -153,7 +146,7 @@ def test_at_its_limit_it_is_ended_and_says_where_it_was(every, lifeline, at_its_
     assert lifeline.holders_are_gone()
 
 
-def test_a_fork_of_the_code_cannot_answer_for_it(python):
+def test_a_fork_cannot_reply_for_its_parent(python):
     code = "import os\nif os.fork() == 0:\n    1 / 0\nos.wait()\n'parent'"
     output = python.call(code=code).output
     assert output["value"] == "'parent'"
@@ -184,22 +177,6 @@ def test_a_fork_of_the_code_ends_by_signals_as_in_any_program(python, code, stat
     assert (output["value"], output["output"]) == (status, "")
 
 
-FORGERY = """
-import os
-for descriptor in range(3, 64):
-    try:
-        os.pwrite(descriptor, bytes(100), 0)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    except OSError:
-        continue
-"true value"
-"""
-
-
-def test_code_that_writes_to_every_descriptor_ends_all_the_same(python):
-    assert python.call(code=FORGERY).ok
-
-
 def test_large_programs_and_large_output_pass(python):
     code = "x = '" + "a" * 3_000_000 + "'\nprint(x)\nlen(x)"
     output = python.call(code=code).output
@@ -215,21 +192,21 @@ def test_large_programs_and_large_output_pass(python):
         ({"code": "1", "workdir": "missing"}, "not_found"),
     ],
 )
-def test_an_impossible_request_is_an_error_of_a_stable_kind(python, arguments, kind):
+def test_an_invalid_request_has_a_stable_error_type(python, arguments, kind):
     assert python.call(arguments).error_type == kind
 
 
 # ---------------------------------------------------------------------------------------------------- interpreters
 
 
-def test_a_developer_names_the_interpreter_or_its_environment(root, tmp_path):
+def test_an_interpreter_or_environment_can_be_chosen(root, tmp_path):
     venv.create(tmp_path / "environment", with_pip=False)
     for interpreter, prefix in ((None, sys.prefix), (tmp_path / "environment", str(tmp_path / "environment"))):
         python = Python(root, interpreter=interpreter)
         assert python.call(code="import sys\nsys.prefix").output["value"] == repr(prefix)
 
 
-def test_an_environment_in_the_workspace_is_run_in_the_sandbox_alone(root, level, tmp_path):
+def test_an_environment_in_the_workspace_runs_only_in_the_sandbox(root, level, tmp_path):
     if level in {"none", "contained"}:
         pytest.skip("nothing is kept from what is outside")
     place = root / level  # each is asked once
@@ -248,7 +225,7 @@ def test_an_interpreter_may_be_a_link(root, level, tmp_path):
 
 
 @pytest.mark.parametrize("level", ["landlock", "bubblewrap"], indirect=True)
-def test_a_link_that_commands_can_change_shows_no_folder_but_that_of_a_python(root, level, tmp_path):
+def test_a_changed_interpreter_link_shows_no_other_folder(root, level, tmp_path):
     (tmp_path / "bin").mkdir()
     (tmp_path / "secret").write_text("secret")
     program = tmp_path / "bin" / "program"
@@ -260,7 +237,7 @@ def test_a_link_that_commands_can_change_shows_no_folder_but_that_of_a_python(ro
 
 
 @pytest.mark.parametrize("executable", ["", "/missing/python"])
-def test_a_program_that_knows_no_interpreter_says_what_to_do(root, monkeypatch, executable):
+def test_a_host_without_interpreter_gets_advice(root, monkeypatch, executable):
     monkeypatch.setattr(sys, "executable", executable)
     result = Python(root, sandbox="none").call(code="1")
     assert (result.error_type, "Python(interpreter=" in result.error) == ("unavailable", True)
@@ -274,7 +251,7 @@ def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, tmp_
     assert (result.error_type, result.error) == ("unavailable", f"{text} cannot be started: Exec format error")
 
 
-def test_a_missing_interpreter_is_an_error_when_the_tool_is_made(root):
+def test_a_missing_interpreter_raises_in_the_constructor(root):
     with pytest.raises(ToolError, match="no Python at '/missing'"):
         Python(root, interpreter="/missing")
 
@@ -287,7 +264,7 @@ class Picture:
 """
 
 
-def test_a_value_that_can_show_itself_is_shown(python):
+def test_a_value_with_a_png_is_shown_as_an_image(python):
     result = python.call(code=PICTURE.format(size=10) + "Picture()")
     text, image = result.content
     assert text.startswith("=> <__main__.Picture")
@@ -304,14 +281,14 @@ def test_a_value_that_can_show_itself_is_shown(python):
         "return b'\\x89PNG\\r\\n\\x1a\\n' * 1_000_000",
     ],
 )
-def test_what_is_no_picture_or_too_large_is_left_out(python, method):
+def test_invalid_and_large_images_are_omitted(python, method):
     result = python.call(code=f"class Picture:\n    def _repr_png_(self): {method}\nPicture()")
     assert result.ok
     assert "images" not in result.output
     assert isinstance(result.content, str)
 
 
-def test_classes_and_objects_that_answer_to_everything_are_no_pictures(python):
+def test_classes_and_mocks_are_not_images(python):
     output = python.call(code=PICTURE.format(size=1) + "Picture").output
     assert "images" not in output
     assert "notes" not in output
@@ -343,12 +320,12 @@ for _ in range(10):
 
 
 @pytest.mark.slow
-def test_figures_that_are_too_many_to_be_shown_are_counted_and_not_drawn(python):
+def test_excess_figures_are_counted_and_not_drawn(python):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     result = python.call(code=FIGURES, timeout=120)
     assert len(result.content) == 1 + 8
     assert result.output["output"] == "drawn\n" * 8
-    assert result.output["notes"] == ["2 pictures were left out: at most 8 of 4 MiB each are shown"]
+    assert result.output["notes"] == ["2 images were omitted: at most 8 of up to 4 MiB are shown"]
 
 
 @pytest.mark.slow
@@ -372,18 +349,6 @@ def test_neither_zombies_nor_descriptors_grow_over_calls(python):
     assert free[-1] <= free[1]
 
 
-async def _three(python):
-    import asyncio
-
-    return await asyncio.gather(*(python.acall(code=f"{n}") for n in range(3)))
-
-
-def test_calls_from_coroutines_run_side_by_side(python):
-    import asyncio
-
-    assert [result.output["value"] for result in asyncio.run(_three(python))] == ["0", "1", "2"]
-
-
 def test_a_cancelled_call_ends_its_code(python, lifeline):
     from concurrent.futures import ThreadPoolExecutor
 
@@ -403,16 +368,3 @@ def _can_read(lifeline):
         return os.read(lifeline.descriptor, 100) == b"begun"
     except BlockingIOError:
         return False
-
-
-ELSEWHERE = """
-import ctypes, os  # what the system itself loads
-os.name = "nt"
-from tools_shell import Python
-print(Python().call(code="1").error_type)
-"""
-
-
-def test_where_the_promises_cannot_be_kept_the_tools_import_and_refuse_clearly():
-    done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
-    assert done.stdout == "unavailable\n"

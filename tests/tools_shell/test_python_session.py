@@ -52,7 +52,7 @@ def test_variables_imports_and_functions_survive_from_call_to_call(session):
     assert session("_").output["value"] == "(4.0, 'C')"
 
 
-def test_sessions_share_nothing(run):
+def test_python_sessions_share_no_variables(run):
     run("x = 1")
     assert run("'x' in dir()", "other")["value"] == "False"
 
@@ -67,7 +67,7 @@ def test_objects_of_classes_of_the_session_can_be_pickled(run):
     assert run("type(pickle.loads(pickle.dumps(P()))) is P")["value"] == "True"
 
 
-def test_an_exception_is_a_fact_with_the_lines_of_earlier_calls(run):
+def test_a_traceback_shows_lines_of_earlier_calls(run):
     run("def fail():\n    return 1 / 0  # earlier")
     output = run("print('before')\nfail()")
     assert (output["output"], output["error"]["type"]) == ("before\n", "ZeroDivisionError")
@@ -77,7 +77,7 @@ def test_an_exception_is_a_fact_with_the_lines_of_earlier_calls(run):
 
 
 @pytest.mark.parametrize("code", ["x = 1\nif then", "x = (", "x = 1\n  y = 2"])
-def test_code_that_is_not_python_has_no_effect(run, code):
+def test_invalid_syntax_has_no_effect(run, code):
     assert run(code)["error"]["type"] in {"SyntaxError", "IndentationError"}
     assert run("'x' in dir()")["value"] == "False"
 
@@ -99,7 +99,7 @@ STUCK = {
 
 
 @pytest.mark.parametrize("name", ["sleep", *(pytest.param(name, marks=pytest.mark.slow) for name in list(STUCK)[1:])])
-def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(session, name, at_its_limit):
+def test_a_timeout_interrupts_code_and_preserves_variables(session, name, at_its_limit):
     session("x = 'kept'")
 
     class Tool:
@@ -114,7 +114,7 @@ def test_at_its_limit_code_is_interrupted_and_the_variables_are_kept(session, na
 
 
 @pytest.mark.slow
-def test_an_interrupt_hits_no_later_code(session):
+def test_an_interrupt_does_not_reach_later_code(session):
     session("import time")
     for _ in range(5):
         assert session("while True: time.sleep(0.001)", timeout=1).error_type == "timeout_error"
@@ -123,7 +123,7 @@ def test_an_interrupt_hits_no_later_code(session):
 
 
 @pytest.mark.slow
-def test_code_that_cannot_be_interrupted_loses_its_session_and_the_next_call_says_so(session, lifeline, at_its_limit):
+def test_code_that_ignores_interrupts_loses_its_session(session, lifeline, at_its_limit):
     session("x = 1")
     stubborn = f"import signal\nheld = open({str(lifeline.path)!r}, 'w')\nsignal.signal(signal.SIGINT, signal.SIG_IGN)"
     result = session(f"{stubborn}\nprint('begun')\nwhile True: pass", timeout=2)
@@ -146,7 +146,7 @@ def test_code_during_which_the_session_dies_is_never_run_twice(run, root, death,
     assert told in notes(after)
 
 
-def test_a_session_that_was_killed_between_calls_is_begun_anew_and_the_call_says_so(run):
+def test_a_session_killed_between_calls_restarts_with_a_note(run):
     pid = int(run("import os\nos.getpid()")["value"])
     os.kill(pid, signal.SIGKILL)
     output = run("6 * 7")
@@ -163,7 +163,7 @@ def test_parallel_calls_of_one_session_run_one_after_the_other(run):
     assert run("n")["value"] == "5"
 
 
-def test_a_call_for_a_busy_session_ends_by_its_limit_and_runs_nothing(python, root):
+def test_a_call_for_a_busy_session_ends_at_its_limit(python, root):
     os.mkfifo(root / "begun")
     os.mkfifo(root / "go")
     busy = threading.Thread(
@@ -203,14 +203,14 @@ def test_output_works_again_after_code_that_replaced_it(run, code):
     assert run("print('shown')")["output"] == "shown\n"
 
 
-def test_what_is_printed_without_an_end_of_line_or_by_a_child_is_shown(run):
+def test_output_of_children_and_partial_lines_is_shown(run):
     output = run(
         "import subprocess\nprint('one', end=' ')\nsubprocess.run(['echo', 'two']) and None\nprint('three', end='')"
     )
     assert sorted(output["output"].split()) == ["one", "three", "two"]
 
 
-def test_a_fork_of_the_code_cannot_answer_for_the_session(run):
+def test_a_fork_cannot_reply_for_its_session(run):
     output = run("import os\nif os.fork() == 0:\n    1 / 0\nos.wait() and 'parent'")
     assert output["value"] == "'parent'"
     assert "ZeroDivisionError" in output["output"]
@@ -222,13 +222,13 @@ def test_children_inherit_no_descriptor_of_the_session(run):
     assert run(code)["value"] == repr(b"0\n1\n2\n3\n")
 
 
-def test_threads_go_on_between_calls_and_what_they_print_is_shown(run):
+def test_threads_continue_between_calls_and_their_output_is_shown(run):
     run("import threading\ngo = threading.Event()\ndef say():\n    go.wait()\n    print('thread')")
     run("thread = threading.Thread(target=say)\nthread.start()")
     assert run("go.set()\nthread.join()")["output"] == "thread\n"
 
 
-def test_what_threads_print_between_calls_is_shown_by_the_next_one(run, root):
+def test_output_of_threads_between_calls_is_shown_later(run, root):
     os.mkfifo(root / "go")
     os.mkfifo(root / "done")
     run("import threading\ndef say():\n    open('go').read()\n    print('thread')\n    open('done', 'w').close()")
@@ -238,7 +238,7 @@ def test_what_threads_print_between_calls_is_shown_by_the_next_one(run, root):
     assert run("1")["output"] == "thread\n"
 
 
-def test_a_thread_that_never_stops_printing_holds_up_no_call(run):
+def test_an_endlessly_printing_thread_delays_no_call(run):
     run("import threading\ndef flood():\n    while True: print('x' * 1000)")
     run("threading.Thread(target=flood, daemon=True).start()")
     assert run("6 * 7")["value"] == "42"
@@ -258,18 +258,18 @@ def test_a_long_value_is_cut_with_a_count(run):
         ("raise GeneratorExit", "GeneratorExit"),
     ],
 )
-def test_whatever_is_raised_is_a_fact(run, code, kind):
+def test_any_exception_is_reported(run, code, kind):
     assert run(code)["error"]["type"] == kind
 
 
-def test_modules_of_the_workspace_can_be_imported_and_do_not_get_in_the_way(run, root):
+def test_modules_of_the_workspace_can_be_imported(run, root):
     (root / "mine.py").write_text("x = 5")
     (root / "traceback.py").write_text("raise SystemExit")
     assert run("import mine\nmine.x")["value"] == "5"
     assert "1 / 0" in run("1 / 0")["error"]["traceback"]
 
 
-def test_of_nine_sessions_the_least_recently_used_one_ends_and_its_next_call_says_so(python):
+def test_the_least_recently_used_of_nine_sessions_ends_with_a_note(python):
     for n in range(9):
         python.call(code=f"x = {n}", session=f"s{n}")
     assert python.call(code="x", session="s8").output["value"] == "8"
@@ -338,7 +338,7 @@ def test_an_impossible_request_is_refused(python, arguments):
     assert python.call({"code": "1", "session": "s", **arguments}).error_type == "validation_error"
 
 
-def test_a_session_ends_with_its_run_also_during_a_call(python, lifeline):
+def test_a_session_ends_with_its_run_during_a_call(python, lifeline):
     code = f"held = open({str(lifeline.path)!r}, 'w')\nheld.write('begun')\nheld.flush()\nwhile True: pass"
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(python.call, {"code": code, "session": "s"}, Context(run_id="r"))

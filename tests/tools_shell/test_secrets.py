@@ -41,12 +41,12 @@ def shown(root, text, **settings):
         ("API_KEY_S", "tok-1234567890"),
     ],
 )
-def test_the_value_of_a_variable_with_a_telling_name_is_secret(root, monkeypatch, name, value):
+def test_the_value_of_a_variable_with_a_secret_name_is_redacted(root, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     assert shown(root, f"a {value} b") == f"a [redacted {name}] b"
 
 
-def test_of_an_address_its_password_is_secret(root, monkeypatch):
+def test_the_password_of_a_url_is_redacted(root, monkeypatch):
     addresses = {
         "DATABASE_URL": "postgres://user:s3cret%2Fpass@db.example.org:5432/x",
         "SENTRY_DSN": "https://0123456789abcdef@sentry.example.org/1",
@@ -84,7 +84,7 @@ def test_of_an_address_its_password_is_secret(root, monkeypatch):
         ("COLORTERM", "truecolor"),
     ],
 )
-def test_what_would_shred_ordinary_output_is_not_a_secret(root, monkeypatch, name, value):
+def test_common_values_are_not_redacted(root, monkeypatch, name, value):
     if name != "PATH":
         monkeypatch.setenv(name, value)
     assert shown(root, f"a {value} b") == f"a {value} b"
@@ -93,7 +93,7 @@ def test_what_would_shred_ordinary_output_is_not_a_secret(root, monkeypatch, nam
 # ---------------------------------------------------------------------------------------------- in output
 
 
-def test_a_secret_is_replaced_by_its_name_as_it_is_in_base64_and_in_an_address(root):
+def test_secrets_are_redacted_in_base64_and_urls(root):
     forms = [VALUE, base64.b64encode(VALUE.encode()).decode(), urllib.parse.quote(VALUE, safe="")]
     forms += [base64.urlsafe_b64encode(VALUE.encode()).decode(), urllib.parse.quote_plus(VALUE)]
     found = shown(root, "\n".join(f"a {form} b" for form in forms), secrets=[VALUE])
@@ -103,29 +103,29 @@ def test_a_secret_is_replaced_by_its_name_as_it_is_in_base64_and_in_an_address(r
 
 @settings(max_examples=30, deadline=None)
 @given(before=st.binary(max_size=9), after=st.binary(max_size=9))
-def test_inside_of_a_longer_text_in_base64_a_secret_is_replaced(tmp_path_factory, before, after):
+def test_a_secret_inside_longer_base64_is_redacted(tmp_path_factory, before, after):
     text = base64.b64encode(before + VALUE.encode() + after).decode()
     assert "[redacted SECRET_1]" in shown(tmp_path_factory.getbasetemp(), text, secrets=[VALUE])
 
 
-def test_of_two_secrets_the_longer_one_is_replaced(root):
+def test_the_longer_of_two_secrets_is_redacted(root):
     found = shown(root, "abcdefgh-12345678 abcdefgh", secrets=["abcdefgh", "abcdefgh-12345678"])
     assert found == "[redacted SECRET_2] [redacted SECRET_1]"
 
 
-def test_a_secret_at_the_place_where_output_is_cut_is_replaced(root):
+def test_a_secret_at_the_cut_of_output_is_redacted(root):
     result = Bash(root, sandbox="none", secrets=[VALUE]).call(command=f"yes '{VALUE}' | head -20000")
     assert "omitted" in result.content
     assert VALUE[:4] not in result.to_json()
 
 
-def test_of_a_variable_that_is_set_anew_both_values_are_known(root, monkeypatch):
+def test_both_values_of_a_changed_variable_are_redacted(root, monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
     found = shown(root, "a tok-0123456789 b tok-abcdefgh c", env={"SOME_TOKEN": "tok-abcdefgh"})
     assert found == "a [redacted SOME_TOKEN] b [redacted SOME_TOKEN] c"
 
 
-def test_a_secret_is_replaced_although_the_name_of_its_variable_is_no_text(root, monkeypatch):
+def test_a_secret_of_a_variable_with_an_undecodable_name_is_redacted(root, monkeypatch):
     monkeypatch.setenv(os.fsdecode(b"API\xff_TOKEN"), "tok-0123456789")
     assert shown(root, "a tok-0123456789 b") == "a [redacted API\\xff_TOKEN] b"
 
@@ -137,6 +137,6 @@ def test_a_secret_is_replaced_although_the_name_of_its_variable_is_no_text(root,
     ("path", "expected"),
     [("/usr/bin:/bin", "/usr/bin:/bin"), (".:/usr/bin::bin:/bin:", "/usr/bin:/bin"), (".", None), ("", None)],
 )
-def test_programs_are_not_looked_for_in_the_folder_of_the_script(root, monkeypatch, path, expected):
+def test_path_has_no_relative_folders(root, monkeypatch, path, expected):
     monkeypatch.setenv("PATH", path)
     assert Bash(root, sandbox="none").call(command="echo $PATH").output["output"] == f"{expected or '/bin:/usr/bin'}\n"

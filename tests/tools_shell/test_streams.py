@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-import subprocess
 import sys
 import threading
 
@@ -15,19 +14,19 @@ from tools_core import Context
 from tools_shell import Bash, Python
 
 
-def test_stdin_is_what_was_given_and_ends_then(bash):
+def test_stdin_has_the_text_and_ends(bash):
     output = bash.call(command="read first; echo $first; wc -c", stdin="one\n" + "x" * 3_000_000).output
     assert output["output"].split() == ["one", "3000000"]
 
 
-def test_both_streams_come_in_the_order_in_which_they_were_written(bash):
+def test_both_streams_are_merged_in_order(bash):
     lines = "".join(f"out {n}\nerror {n}\n" for n in range(1, 101))
     assert bash.call(command="for n in {1..100}; do echo out $n; echo error $n >&2; done").output["output"] == lines
     code = "import sys\nfor n in range(1, 101):\n    print('out', n)\n    print('error', n, file=sys.stderr)"
     assert bash.call(command=f'{sys.executable} -c "{code}"').output["output"] == lines
 
 
-def test_who_does_not_read_its_stdin_ends_all_the_same(bash):
+def test_a_script_that_ignores_stdin_still_ends(bash):
     assert bash.call(command="exec true", stdin="x" * 3_000_000).output["exit_code"] == 0
 
 
@@ -78,35 +77,14 @@ def test_a_progress_report_has_the_last_2000_characters(root):
     assert max(map(len, reports)) == 2000
 
 
-HUGE = """
-import resource, sys
-from tools_shell import Bash
-bash = Bash(sys.argv[1], sandbox=sys.argv[2])
-bash.call(command="yes | head -c 2000000")
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-output = bash.call(command="head -c 1000000000 /dev/zero | tee /dev/stderr", timeout=600).output
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-print(output["truncated"])
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_two_gigabytes_of_output_take_no_more_than_2_megabytes(root, level):
-    command = [sys.executable, "-c", HUGE, root, level]
-    added, left_out = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert int(added) < 2048
-    assert int(left_out) == 2_000_000_000 - 2 * 65536
-
-
-def test_a_call_returns_when_the_script_ends_although_its_output_is_held(bash):
+def test_a_background_process_does_not_delay_a_call(bash):
     result = bash.call(command="(trap '' TERM HUP; setsid sleep 900) & echo done")
     assert result.output["output"] == "done\n"
     assert "background" in result.output
     assert result.metadata["duration"] < 60
 
 
-def test_what_a_pipeline_at_the_end_still_writes_is_not_lost(bash):
+def test_output_of_a_final_pipeline_is_complete(bash):
     script = "exec > >(sed s/^/out:/) 2> >(sed s/^/err:/ >&2); echo one; echo two >&2"
     while sorted((output := bash.call(command=script).output)["output"].split()) != ["err:two", "out:one"]:
         assert "background" in output  # a busy machine may take longer than usual to start two programs
@@ -122,7 +100,7 @@ def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
     assert shown.count("redacted") == 4
 
 
-def test_secrets_that_a_developer_adds_to_the_environment_are_redacted_too(root, level):
+def test_secrets_in_env_are_redacted(root, level):
     tool = Bash(str(root), sandbox=level, env={"SERVICE_TOKEN": "tok-1234567890abcdef", "COLOR": "green-and-blue"})
     output = tool.call(command="echo $SERVICE_TOKEN $COLOR").output
     assert output["output"] == "[redacted SERVICE_TOKEN] green-and-blue\n"
@@ -141,7 +119,7 @@ CANARY = "tok-1234567890abcdef"
     ],
 )
 @pytest.mark.parametrize("session", ["", "one"])
-def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, session, code):
+def test_secrets_are_redacted_in_values_output_and_errors(root, monkeypatch, session, code):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
     result = Python(str(root), sandbox="contained").call(code=code, session=session)
@@ -149,16 +127,8 @@ def test_secrets_are_redacted_from_what_code_comes_to(root, monkeypatch, session
     assert CANARY not in str(result.to_dict())
 
 
-def test_secrets_are_redacted_in_a_session_from_its_first_script_on(root, monkeypatch):
-    monkeypatch.setenv("SERVICE_TOKEN", CANARY)
-    (root / "file").write_text(f"a {CANARY} b")
-    bash = Bash(str(root), sandbox="contained")
-    result = bash.call(command="cat file", session="one")
-    assert result.output["output"] == "a [redacted SERVICE_TOKEN] b"
-
-
 @pytest.mark.slow
-def test_a_secret_in_the_last_words_of_an_error_is_redacted(root, monkeypatch, at_its_limit):
+def test_a_secret_in_the_output_of_a_timeout_is_redacted(root, monkeypatch, at_its_limit):
     monkeypatch.setenv("SERVICE_TOKEN", CANARY)
     (root / "file").write_text(f"a {CANARY} b")
     tool = Bash(str(root), sandbox="contained")
@@ -177,7 +147,7 @@ with socket.socket(socket.AF_UNIX) as there:
 
 
 @pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
-def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, root, monkeypatch):
+def test_a_call_does_not_wait_for_processes_outside_the_job(bash, root, monkeypatch):
     monkeypatch.chdir(root)
     (root / "give.py").write_text(GIVE)
     held = []
@@ -205,7 +175,7 @@ def test_output_that_a_process_outside_of_the_job_holds_is_not_waited_for(bash, 
 
 
 @pytest.mark.parametrize("level", ["none", "contained", "landlock"], indirect=True)
-def test_a_script_leads_a_session_of_its_own(bash):
+def test_a_script_leads_its_process_session(bash):
     script = "read -r _ _ _ _ group session _ < /proc/$$/stat; test $group = $$ && test $session = $$ && echo both"
     assert bash.call(command=script).output["output"].strip() == "both"
 

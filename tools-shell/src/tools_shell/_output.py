@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tools_core import Context
 
 KEEP = 128 * 1024  # characters for programs, half of them from the head and half from the tail
-SHOWN = 30_000  # characters shown to the model
+MAX_SHOWN = 30_000  # characters shown to the model
 _MAX_NEWS = 2_000  # characters of output in a progress report
 _MAX_PARTS = 64  # join small chunks, which have a high overhead
 
@@ -26,7 +26,7 @@ class Ring:
         self.end = 0  # characters written so far
         self._size = size
         self._parts: deque[str] = deque()
-        self._kept = 0  # characters in the chunks
+        self._size_of_parts = 0  # characters in the chunks
 
     @property
     def start(self) -> int:
@@ -37,23 +37,23 @@ class Ring:
         if not text:
             return
         self._parts.append(text)
-        self._kept += len(text)
+        self._size_of_parts += len(text)
         self.end += len(text)
-        while self._kept - len(self._parts[0]) >= self._size:
-            self._kept -= len(self._parts.popleft())
+        while self._size_of_parts - len(self._parts[0]) >= self._size:
+            self._size_of_parts -= len(self._parts.popleft())
         if len(self._parts) > _MAX_PARTS:
             self.read(self.end, 0)
 
     def read(self, position: int, limit: int) -> str:
-        """Return up to `limit` characters from a position, or from the first one that is kept."""
-        kept = "".join(self._parts)[-self._size :]
-        self._parts, self._kept = deque([kept]), len(kept)
+        """Return up to `limit` characters from a position, or from the first available one."""
+        text = "".join(self._parts)[-self._size :]
+        self._parts, self._size_of_parts = deque([text]), len(text)
         at = max(position - self.start, 0)
-        return kept[at : at + limit]
+        return text[at : at + limit]
 
 
 class Output:
-    """The output of a command in order, without secrets; of long output the head and the tail are kept."""
+    """The output of a command in order, without secrets; long output is reduced to head and tail."""
 
     def __init__(self, redactor: Redactor | None = None) -> None:
         self._stream = RedactedStream(redactor or Redactor())
@@ -73,7 +73,7 @@ class Output:
             self._tail.add(text[room:])
 
     def finish(self) -> None:
-        """Add text that was held back, at the end of the stream."""
+        """Add the incomplete rest at the end of the stream."""
         self.add(b"", is_last=True)
 
     def watch(self, context: Context) -> Callable[[], bool]:
@@ -94,8 +94,8 @@ class Output:
         return max(len(self._head) + self._tail.end - limit, 0)
 
     def text(self, limit: int = KEEP) -> str:
-        """Return the output; beyond `limit` characters head and tail, and between them a line with their distance."""
-        kept = self._head + self._tail.read(0, KEEP)
+        """Return the output; over `limit` characters, head and tail with the number of omitted characters."""
+        text = self._head + self._tail.read(0, KEEP)
         if omitted := self.omitted(limit):
-            kept = f"{kept[: limit // 2]}\n[... {omitted:,} characters omitted ...]\n{kept[-limit // 2 :]}"
-        return printable(kept)
+            text = f"{text[: limit // 2]}\n[... {omitted:,} characters omitted ...]\n{text[-limit // 2 :]}"
+        return printable(text)

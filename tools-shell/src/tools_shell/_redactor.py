@@ -67,9 +67,9 @@ class RedactedStream:
 
     def feed(self, chunk: bytes, *, is_last: bool = False) -> str:
         text = self._redactor.clean(self._held + self._decoder.decode(chunk, is_last))
-        shown = len(text) - (0 if is_last else self._redactor.begun(text))
-        self._held = text[shown:]
-        return text[:shown]
+        length = len(text) - (0 if is_last else self._redactor.begun(text))
+        self._held = text[length:]
+        return text[:length]
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ def _forms(secret: str) -> Iterator[str]:
     data = secret.encode(errors="surrogateescape")
     yield from {quote(data, safe=""), quote(data), quote_plus(data)}
     # In base64 of a longer text, the digits depend on the offset modulo 3. The digits at the edges depend on the
-    # neighbours and are left out.
+    # neighbours and are omitted.
     for shift in range(3):
         digits = base64.b64encode(bytes(shift) + data).decode()
         first, last = (0, 2, 3)[shift], len(digits) - (0, 3, 2)[(shift + len(data)) % 3]

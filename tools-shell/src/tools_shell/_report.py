@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
-from tools_shell._output import SHOWN
+from tools_shell._output import MAX_SHOWN
 from tools_shell._process._run import LONGEST
 from tools_shell._supervisor._request import DENIED
 
@@ -59,7 +59,7 @@ def isolation_of(isolation: Isolation, warnings: Sequence[str] = ()) -> dict[str
 def report(
     output: Output,
     facts: Mapping[str, Any],
-    ended: Outcome,
+    outcome: Outcome,
     isolation: Isolation,
     *,
     answer: str = "",
@@ -75,26 +75,26 @@ def report(
         record["truncated"] = output.omitted()
     if notes:
         record["notes"] = list(notes)
-    record["timed_out"] = ended.reason == "limit"
-    if ended.had_background:
+    record["timed_out"] = outcome.reason == "limit"
+    if outcome.had_background:
         record["background"] = BACKGROUND
-    if not ended.is_gone:
+    if not outcome.is_gone:
         record["survivors"] = SURVIVORS
-    remarks = [_ending(record, ended), record.get("background"), record.get("survivors"), *notes]
-    text = output.text(SHOWN)
-    if output.omitted(SHOWN):
-        remarks.append(f"showing {SHOWN:,} characters of output; redirect it to a file to read all of it")
+    remarks = [_ending(record, outcome), record.get("background"), record.get("survivors"), *notes]
+    text = output.text(MAX_SHOWN)
+    if output.omitted(MAX_SHOWN):
+        remarks.append(f"showing {MAX_SHOWN:,} characters of output; redirect it to a file to read all of it")
     warnings = isolation.warnings()
     remarks += warnings
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
-    if ended.reason is not None or record.get("exit_code") or "error" in record:
+    if outcome.reason is not None or record.get("exit_code") or "error" in record:
         remarks += _reasons(text, isolation)
     text = bracketed(text, remarks)
-    metadata = {**isolation_of(isolation, warnings), "duration": round(ended.duration, 3)}
-    if ended.reason is None:
+    metadata = {**isolation_of(isolation, warnings), "duration": round(outcome.duration, 3)}
+    if outcome.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
     kinds = {"limit": "timeout_error", "cancelled": "cancelled"}
-    kind = "denied" if ended.reason.startswith(DENIED) else kinds.get(ended.reason, "limit_exceeded")
+    kind = "denied" if outcome.reason.startswith(DENIED) else kinds.get(outcome.reason, "limit_exceeded")
     return Result.error(text, type=kind, metadata={**record, **metadata})
 
 
@@ -117,14 +117,14 @@ def bracketed(text: str, remarks: Iterable[str | None]) -> str:
     return text + gap + "\n".join(lines)
 
 
-def _ending(record: Mapping[str, Any], ended: Outcome) -> str:
-    after = f"after {ended.duration:.1f} s"
-    if ended.reason == "limit":
+def _ending(record: Mapping[str, Any], outcome: Outcome) -> str:
+    after = f"after {outcome.duration:.1f} s"
+    if outcome.reason == "limit":
         return f"timed out {after}; raise timeout (up to {LONGEST}) or use job_start"
-    if ended.reason == "cancelled":
+    if outcome.reason == "cancelled":
         return f"cancelled {after}"
-    if ended.reason is not None and ended.reason.startswith(DENIED):
-        return f"denied {after}: {ended.reason.removeprefix(DENIED)}"
-    if ended.reason is not None:
-        return f"killed {after}: {ended.reason}; use less, or split the work"
+    if outcome.reason is not None and outcome.reason.startswith(DENIED):
+        return f"denied {after}: {outcome.reason.removeprefix(DENIED)}"
+    if outcome.reason is not None:
+        return f"killed {after}: {outcome.reason}; use less, or split the work"
     return f"{'done' if record.get('exit_code') is None else exit_text(record)} {after}"

@@ -10,7 +10,7 @@ from tools_core.files import PROTECTED
 if TYPE_CHECKING:
     import os
 
-_MOST = 1 << 63  # the range of the kernel's numbers
+_MAX = 1 << 63  # the range of the kernel's numbers
 
 Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
 
@@ -33,7 +33,7 @@ class Resources:
         for name in ("cpu", "memory", "file_size", "processes", "open_files"):
             value = getattr(self, name)
             if value is not None and (
-                isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MOST
+                isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < _MAX
             ):
                 raise ValueError(f"{name} must be a number above 0, or None for no limit; got {value!r}")
 

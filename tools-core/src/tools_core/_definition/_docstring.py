@@ -54,7 +54,7 @@ def _unwrapped(lines: list[str]) -> list[str]:
         is_code ^= line.lstrip().startswith("```")
         first = line.partition(" ")[0]
         is_wrapped = width + 1 + len(first) > _MIN_WIDTH and not is_code and not _STRUCTURE.match(line)
-        if is_wrapped and not _STRUCTURE.match(joined[-1]):
+        if joined and is_wrapped and not _STRUCTURE.match(joined[-1]):
             joined[-1] += f" {line}"
         else:
             joined.append(line)

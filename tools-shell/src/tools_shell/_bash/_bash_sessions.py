@@ -64,12 +64,12 @@ class BashSession:
             file.seek(0)
             arguments = [*command.arguments, "-c", starting(shared), "bash"]
             process = start(command._replace(arguments=arguments, extra=(shared,)))
-            ended = run(process, output, stdin=stdin, limit=limit, cancelled=cancelled)
+            outcome = run(process, output, stdin=stdin, limit=limit, cancelled=cancelled)
             saved = os.pread(file.fileno(), MAX_SIZE + 1, len(text))
         after = parse(saved, command.environment) if len(saved) <= MAX_SIZE else None
         if after is not None and after != before:
             self._save(after)
-        return ended, after is not None
+        return outcome, after is not None
 
     def _load(self) -> Snapshot:
         try:
@@ -140,7 +140,7 @@ def _folders() -> tuple[Path, Path]:
 
 
 def _state_folder(visible: Iterable[str]) -> Path:
-    """Return the user's state folder, or a temporary folder if sandboxed commands can see the former."""
+    """Return the user's state folder, or a temporary folder if sandboxed commands can see it."""
     usual, other = _folders()
     chosen = other if is_inside(os.path.realpath(usual), tuple(visible)) else usual
     with suppress(OSError):

@@ -2,7 +2,7 @@ r"""Snapshots of bash sessions: the state after one script is restored before th
 
 A session is not a process. Each call starts a bash that restores the snapshot and runs the script; an EXIT trap
 appends the new snapshot to the file that the program came in. The restoring program is one line of `eval $'...'`, so
-that line numbers in bash's messages are those of the script, and calls every command by `\builtin`, so that no alias or
+that bash's messages have the line numbers of the script, and calls every command by `\builtin`, so that no alias or
 function of the script replaces it.
 """
 
@@ -104,7 +104,7 @@ def program(before: Snapshot, script: str, file: int) -> bytes:
 def parse(data: bytes, environment: Mapping[str, str]) -> Snapshot | None:
     """Read a written snapshot; None if it is incomplete.
 
-    Unchanged variables of bash's initial environment are left out: the next call has them as well, and secrets of a
+    Unchanged variables of the initial environment are omitted: the next call has them as well, and secrets of a
     developer are not written to disk.
     """
     fields = data.decode(errors="surrogateescape").split("\0")

@@ -1,1 +1,1 @@
-"""The effects of a shell script before it runs: its commands, whether they only read, and the files they open."""
+"""The effects of a shell script before it runs: its commands, its files, and whether it only reads."""

@@ -1,4 +1,4 @@
-"""Whether a git command only reads: it neither writes nor runs programs that the repository names."""
+"""Recognition of git commands that neither write nor run programs that the repository names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether commands only read, and the files that they read."""
+"""Recognition of commands that only read, and the files that they open."""
 
 from __future__ import annotations
 

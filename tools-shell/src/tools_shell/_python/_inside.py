@@ -125,9 +125,9 @@ class Interpreter:
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename not in self._sources:
             frames = frames.tb_next
-        shown = traceback.TracebackException(type(error), error, frames, limit=-_FRAMES)
-        text = "".join(shown.format()).rstrip("\n")
-        return {"type": type(error).__name__, "message": _clipped(str(shown)), "traceback": _clipped(text)}
+        described = traceback.TracebackException(type(error), error, frames, limit=-_FRAMES)
+        text = "".join(described.format()).rstrip("\n")
+        return {"type": type(error).__name__, "message": _clipped(str(described)), "traceback": _clipped(text)}
 
     def _publish(self) -> None:
         """Make the source lines of the code available to tracebacks."""
@@ -170,7 +170,7 @@ def _shown(value: Any) -> str:
 def _pictures(value: Any) -> dict[str, str]:
     """Return open matplotlib figures, which are closed, and a picture as the value, as PNG in base64."""
     pyplot = sys.modules.get("matplotlib.pyplot")
-    made: list[bytes] = []
+    images: list[bytes] = []
     try:
         figures = [pyplot.figure(number) for number in pyplot.get_fignums()] if pyplot is not None else []
         kind = getattr(sys.modules.get("matplotlib.figure"), "Figure", ())
@@ -179,22 +179,22 @@ def _pictures(value: Any) -> dict[str, str]:
         for figure in figures[:_PICTURES]:
             buffer = io.BytesIO()
             figure.savefig(buffer, format="png", dpi=min(figure.dpi, _SIDE / max(figure.get_size_inches())))
-            made.append(buffer.getvalue())
+            images.append(buffer.getvalue())
         if pyplot is not None:
             pyplot.close("all")
         shows = getattr(type(value), "_repr_png_", None)  # IPython's convention, which Pillow follows
         if callable(shows) and isinstance(image := shows(value), bytes) and image.startswith(_PNG):
-            made.append(image)
+            images.append(image)
     except Exception as error:  # noqa: BLE001  (code of a library or of the model)
-        return {"note": _clipped(f"a picture could not be made: {type(error).__name__}: {error}"[:300])}
-    kept = [image for image in made if len(image) <= _BYTES]
+        return {"note": _clipped(f"an image failed: {type(error).__name__}: {error}"[:300])}
+    small = [image for image in images if len(image) <= _BYTES]
     fields = {}
-    if kept:
+    if small:
         from binascii import b2a_base64
 
-        fields["images"] = " ".join(b2a_base64(image, newline=False).decode() for image in kept)
-    if left_out := max(len(figures) - _PICTURES, 0) + len(made) - len(kept):
-        text = f"{left_out} pictures were left out: at most {_PICTURES} of {_BYTES >> 20} MiB each are shown"
+        fields["images"] = " ".join(b2a_base64(image, newline=False).decode() for image in small)
+    if left_out := max(len(figures) - _PICTURES, 0) + len(images) - len(small):
+        text = f"{left_out} images were omitted: at most {_PICTURES} of up to {_BYTES >> 20} MiB are shown"
         fields["note"] = text
     return fields
 

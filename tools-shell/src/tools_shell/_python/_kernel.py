@@ -195,7 +195,7 @@ def executable(path: str | os.PathLike[str] | None) -> str:
 def folders_of(python: str) -> list[str]:
     """Return the folders that an interpreter reads in a sandbox: its virtual environment and its installation.
 
-    Commands may have changed the link to the latter, so only a folder with a standard library counts.
+    Commands may have changed the link to the installation, so only a folder with a standard library counts.
     """
     environment, installation = (os.path.dirname(os.path.dirname(path)) for path in (python, os.path.realpath(python)))
     is_virtual = os.path.exists(os.path.join(environment, "pyvenv.cfg"))

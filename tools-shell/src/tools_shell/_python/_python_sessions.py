@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MAX_OF_OWNER, _MAX = 8, 16  # kernels of a run in a workspace, and of all runs; the least recently used one is ended
 
-_SURPLUS = f"at most {_MAX_OF_OWNER} sessions of a run and {_MAX} in total are kept"
+_SURPLUS = f"at most {_MAX_OF_OWNER} sessions of a run and {_MAX} in total exist"
 
 
 class Key(NamedTuple):
@@ -118,11 +118,11 @@ class PythonSessions:
         return session, is_locked
 
     def end_run(self, run_id: str | None = None) -> None:
-        """End the sessions of a run, or all sessions; those in use end with their call."""
+        """End the sessions of a run, or all sessions; a busy session ends with its call."""
         with self._lock:
             keys = [key for key in self._sessions if run_id in (None, key.owner.run_id)]
-            ended = [self._sessions.pop(key) for key in keys]
-        for session in ended:
+            sessions = [self._sessions.pop(key) for key in keys]
+        for session in sessions:
             session.is_closed = True
             if session.lock.acquire(blocking=False):
                 session.end("its run has ended")

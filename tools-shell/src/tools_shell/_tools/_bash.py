@@ -55,7 +55,7 @@ class Bash(ScriptTool):
             if session:
                 until = time.monotonic() + limit
                 with self._held(session, prepared, until, context) as held:
-                    ended, is_saved = held.run(
+                    outcome, is_saved = held.run(
                         command,
                         prepared,
                         output,
@@ -68,9 +68,9 @@ class Bash(ScriptTool):
                 notes += [] if is_saved else ["the state of this script was not saved; the session is as before it"]
             else:
                 cancelled = output.watch(context)
-                ended = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=cancelled)
-        facts |= exit_of(ended.returncode)
-        return report(output, facts, ended, prepared.isolation, notes=notes)
+                outcome = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=cancelled)
+        facts |= exit_of(outcome.returncode)
+        return report(output, facts, outcome, prepared.isolation, notes=notes)
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[BashSession]:
         isolation = command.isolation

@@ -58,13 +58,13 @@ class JobInput(JobTool):
         data = _data(job, text, keys or [], end=end)
         if end and job.terminal:
             data += _END_OF_FILE
-        given = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
-        record: dict[str, Any] = {"id": id, "written_bytes": given, **job.status()}
-        remarks = [f"{given} bytes written to {id}"]
-        if given < len(data):
-            record["unwritten_bytes"] = len(data) - given
+        written = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
+        record: dict[str, Any] = {"id": id, "written_bytes": written, **job.status()}
+        remarks = [f"{written} bytes written to {id}"]
+        if written < len(data):
+            record["unwritten_bytes"] = len(data) - written
             why = "its input is closed" if job.stdin is None else f"it did not read them in {_WAIT:g} s"
-            remarks.append(f"the last {len(data) - given} bytes were not written: {why}")
+            remarks.append(f"the last {len(data) - written} bytes were not written: {why}")
         return Result.ok(record, content=bracketed("", remarks), metadata=isolation_of(job.isolation))
 
 

@@ -59,10 +59,10 @@ class JobOutput(JobTool):
         return part_of(job, start, record)
 
 
-def _listed(found: list[Job]) -> Result:
+def _listed(jobs_of_owner: list[Job]) -> Result:
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
-    for job in found:
+    for job in jobs_of_owner:
         command = " ".join(job.script.split())
         command = command if len(command) <= _COMMAND else f"{command[: _COMMAND - 3]}..."
         facts = {"id": job.id, "command": command, **job.status()}

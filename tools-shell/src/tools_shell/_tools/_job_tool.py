@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Result, Tool
 from tools_shell._jobs._table import jobs
-from tools_shell._output import SHOWN
+from tools_shell._output import MAX_SHOWN
 from tools_shell._report import bracketed, isolation_of
 from tools_shell._workspace import owner_of
 
@@ -41,7 +41,7 @@ def deadline(seconds: float, context: Context) -> float:
 def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     """Return the status of a job and its output from a position."""
     status, remark = job.status(), job.remark()  # before the output, which is then complete if the job has ended
-    first, text, next_cursor = job.read(start, SHOWN)
+    first, text, next_cursor = job.read(start, MAX_SHOWN)
     record |= {**status, "output": text, "cursor": first, "next_cursor": next_cursor}
     remarks = [f"{job.id} {remark}; next cursor {next_cursor}"]
     if first > start:

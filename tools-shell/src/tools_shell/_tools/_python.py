@@ -74,26 +74,26 @@ class Python(ShellTool):
         cancelled = output.watch(context)
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin))
-            ended, reply = kernel.run_once(code, output, limit, cancelled)
-            return self._result(output, ended, reply, kernel, exit_of(ended.returncode), [])
+            outcome, reply = kernel.run_once(code, output, limit, cancelled)
+            return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with python_sessions.use(key, until, lambda: context.cancelled) as held:
             kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", is_lasting=True), output)
             left = max(until - time.monotonic(), 0.01)
-            ended, reply = kernel.run(code, output, left, lambda: cancelled() or held.is_closed)
+            outcome, reply = kernel.run(code, output, left, lambda: cancelled() or held.is_closed)
         more = {"session": session}
         if kernel.lost is not None:
-            more |= exit_of(ended.returncode)
+            more |= exit_of(outcome.returncode)
             notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
-        elif ended.reason is not None:
+        elif outcome.reason is not None:
             notes.append("the code was interrupted; the variables of the session are kept")
-        return self._result(output, ended, reply, kernel, more, notes)
+        return self._result(output, outcome, reply, kernel, more, notes)
 
     def _result(
         self,
         output: Output,
-        ended: Outcome,
+        outcome: Outcome,
         reply: Reply | None,
         kernel: Kernel,
         more: Mapping[str, Any],
@@ -114,7 +114,7 @@ class Python(ShellTool):
             record["images"] = list(map(str, images))
         if "note" in facts:
             notes.append(facts["note"])
-        return report(output, record, ended, kernel.isolation, answer=answer, notes=notes, images=images)
+        return report(output, record, outcome, kernel.isolation, answer=answer, notes=notes, images=images)
 
     def _start(self, python: str, context: Context, workdir: str, stdin: bytes, *, is_lasting: bool = False) -> Kernel:
         folders, has_stdin = folders_of(python), bool(stdin)
