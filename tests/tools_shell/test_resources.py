@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -250,3 +251,24 @@ def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limit
 def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
     fields = limited().call(command="cat /proc/$PPID/stat").output["output"].rpartition(")")[2].split()
     assert int(fields[38]) == os.SCHED_RR  # proc_pid_stat(5), field 41
+
+
+HIDDEN_MEMORY = """
+import os
+file = os.memfd_create("x")
+for _ in range(1000):
+    os.write(file, bytes(1 << 20))
+print("kept")
+"""
+
+
+def test_memory_that_no_process_shows_is_bounded_by_a_control_group(limited, root):
+    group = Path("/sys/fs/cgroup/memory")
+    if not (group.is_dir() and os.access(group, os.W_OK)):
+        pytest.skip("this user must not create control groups")
+    (root / "hidden.py").write_text(HIDDEN_MEMORY)
+    result = limited(memory=64 << 20).call(command=f"{sys.executable} hidden.py", timeout=60)
+    assert result.error_type == "limit_exceeded"
+    assert "memory limit 64 MB" in result.error
+    assert "kept" not in result.error
+    assert list(group.rglob("ask-tools-*")) == []

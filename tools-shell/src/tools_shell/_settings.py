@@ -20,7 +20,9 @@ class Resources:
     """Resource limits of a job, for all its processes together; None for no limit. Level "none" enforces none of them.
 
     `cpu` is in seconds. `memory` is in bytes, for processes, and in bubblewrap again for files in temporary folders.
-    `file_size` is in bytes of each written file. `processes` includes threads. `open_files` applies to each process.
+    Memory that no process shows (memfd, System V segments, socket buffers) is bounded, with all other memory, by twice
+    that limit, and only if the user may create control groups. `file_size` is in bytes of each written file.
+    `processes` includes threads. `open_files` applies to each process.
     """
 
     cpu: float | None = None

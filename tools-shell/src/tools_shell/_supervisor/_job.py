@@ -13,6 +13,7 @@ from tools_core.linux import adopt_orphans
 from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send, wakeup_pipe
 from tools_shell._supervisor._leader import start_leader
 from tools_shell._supervisor._limits import ResourceWatch, limit_for_exit, raise_priority
+from tools_shell._supervisor._memory_group import MemoryGroup
 from tools_shell._supervisor._network import create_network
 from tools_shell._supervisor._request import GIT_CONFIG, Descriptors, Request
 from tools_shell._supervisor._watch import ConfigWatch
@@ -72,20 +73,25 @@ class _Job:
         self._is_killing = False
         self._killed_before: set[int] = set()  # in the last round of killing
         self._round = _ROUND
-        self._limits = ResourceWatch(request.resources, request.wrappers)
+        self._memory_group: MemoryGroup | None = None
+        if (memory := request.resources["memory"]) is not None:
+            with suppress(OSError, StopIteration):  # most users must not create one
+                self._memory_group = MemoryGroup(memory)
+        self._limits = ResourceWatch(request.resources, request.wrappers, self._memory_group)
         self._config = ConfigWatch(request.watched, descriptors.watched, request.git)
         self._rest = b""  # an incomplete line from the host
 
     def start(self) -> bool:
         """Start the leader; on failure, report it to the host and return False."""
         command, _, network, folder = self._descriptors
-        self._leader, problem = start_leader(self._request, self._descriptors)
+        self._leader, problem = start_leader(self._request, self._descriptors, self._memory_group)
         # Keep a terminal open: it would report the end of its output, and the job may reopen it (/dev/tty).
         terminal = command[0] if self._request.terminal else None
         for descriptor in (*command, *network, folder):
             if descriptor != terminal:
                 os.close(descriptor)
         if problem is not None:
+            self._finish()
             _report(self._control, failed=problem)
             return False
         _report(self._control, started=True)
@@ -108,7 +114,7 @@ class _Job:
             event = self._reap()
             left = descendants(os.getpid())
             if not left:  # in the same message as the exit, so that the host does not report background processes
-                self._check_config(is_last=True)
+                self._finish()
                 event["gone"] = True
             if event:
                 _report(self._control, **event)
@@ -126,6 +132,12 @@ class _Job:
         else:
             return descriptor != self._host and self._read_signals()
         return True
+
+    def _finish(self) -> None:
+        """Clean up after the last process."""
+        self._check_config(is_last=True)
+        if self._memory_group is not None:
+            self._memory_group.remove()
 
     @property
     def _interval(self) -> float | None:
@@ -179,6 +191,6 @@ class _Job:
             while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if ended[0] == self._leader:
                     event["exit"] = code = os.waitstatus_to_exitcode(ended[1])
-                    if exceeded := limit_for_exit(code, self._request.resources):
+                    if exceeded := limit_for_exit(code, self._request.resources, self._memory_group):
                         event["exceeded"] = exceeded
         return event
