@@ -188,6 +188,13 @@ def test_the_old_file_is_kept_with_its_rights_and_the_change_is_shown(home, caps
     assert f"the old file is {backup}" in out
 
 
+def test_uninstall_leaves_the_backup_of_install(home):
+    file = written(home, "cursor", "{}")
+    assert main(["mcp", "install", "cursor"]) == 0
+    assert main(["mcp", "uninstall", "cursor"]) == 0
+    assert file.with_name("mcp.json.before-ask-tools").read_text() == "{}"
+
+
 def test_a_dry_run_shows_the_change_and_writes_nothing(home, capsys):
     file = written(home, "zed", ZED)
     assert main(["mcp", "install", "zed", "--dry-run"]) == 0

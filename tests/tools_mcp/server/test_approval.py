@@ -113,7 +113,14 @@ def test_what_a_model_wrote_cannot_change_how_the_question_looks(mode, save):
     _, [form] = ask(Server([save]), mode, [("decline", None)], name="\x1b[2J\u202eevil" + "x" * 10_000)
     assert "\x1b" not in form.message
     assert "\u202e" not in form.message
-    assert "characters are not shown" in form.message
+    assert "x" * 10_000 in form.message
+
+
+def test_arguments_that_are_too_long_to_show_need_another_approval(mode, save, calls):
+    [result], shown = ask(Server([save]), mode, [("accept", {"scope": "once"})], name="x" * 40_000)
+    assert (shown, calls) == ([], [])
+    assert "The arguments have 40," in result.content[0].text
+    assert "Server(allow=['save'])" in result.content[0].text
 
 
 def rounds(server, *requests):

@@ -315,3 +315,32 @@ def test_records_and_images_stay_whole_where_text_is_cut_or_a_warning_is_added(m
                 assert [base64.b64decode(image.data) for image in images] == [PIXEL]
 
     with_client(use, [rows, page, draw], mode)
+
+
+@pytest.mark.parametrize("only", [[""], ["add", " "], [","]])
+def test_an_empty_pattern_serves_no_tools(only):
+    with pytest.raises(ValueError, match="empty pattern"):
+        Server(only=only)
+
+
+def test_a_record_stays_whole_if_its_text_is_cut(mode):
+    @tool(read_only=True)
+    def rows():
+        """Return rows."""
+        return {"rows": ["x" * 100] * 50}
+
+    async def main():
+        async with Client(Server([rows], output_budget=1_000).lowlevel, mode=mode) as client:
+            return await client.call_tool("rows", {})
+
+    result = anyio.run(main)
+    assert len(result.content[0].text) < 1_200
+    assert result.structured_content == {"rows": ["x" * 100] * 50}
+
+
+def test_a_server_of_tools_lists_no_resources_and_no_prompts(mode):
+    async def main():
+        async with Client(Server([]).lowlevel, mode=mode) as client:
+            return (await client.list_resources()).resources, (await client.list_prompts()).prompts
+
+    assert anyio.run(main) == ([], [])

@@ -106,8 +106,8 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     if options.dry_run:
         return 0
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        backup = path.with_name(f"{path.name}.before-ask-tools")
+    backup = path.with_name(f"{path.name}.before-ask-tools")
+    if path.exists() and entry is not None and not backup.exists():  # `uninstall` leaves that of `install`
         shutil.copy2(path, backup)
         write(f"the old file is {backup}")
     replace(path, new.encode("utf-8", "surrogateescape"))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Answer = str | Literal[False] | None
 
 _KEY = "approval"
-_LONGEST = 4_000  # characters of the arguments that are shown to the user
+_MAX_SHOWN = 30_000  # characters of the arguments: a user must see all of them
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
 
@@ -37,6 +37,7 @@ class Question:
     params: CallToolRequestParams
     run: Run
     next_round: InputRequiredResult | None = field(default=None, init=False)
+    obstacle: str = field(default="", init=False)  # the reason why the user was not asked
 
     @property
     def can_ask(self) -> bool:
@@ -47,10 +48,15 @@ class Question:
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Return the scope of the user's approval, False for a refusal, or None where there is no answer yet."""
+        arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
         if not self.can_ask:
+            self.obstacle = "This client has no way to ask its user (it does not offer elicitation)."
+        elif len(arguments) > _MAX_SHOWN:
+            self.obstacle = f"The arguments have {len(arguments):,} characters, too many to show to the user."
+        if self.obstacle:
             return None
         scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
-        form = _form(request, scopes)
+        form = _form(request, arguments, scopes)
         if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             answer = await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
             return _read(answer, scopes)
@@ -77,20 +83,15 @@ def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[An
 
 
 def advice(name: str) -> str:
-    """Return the advice for a call that needs approval if the client cannot ask its user."""
+    """Return the ways to allow a call whose user cannot be asked."""
     return (
-        f"This client has no way to ask its user (it does not offer elicitation). The user can start the server with "
-        f"`--allow {name}`, or allow the call by a rule in a policy file (`ask-tools policy --help`)."
+        f"The user can start the server with `--allow {name}`, in Python `Server(allow=[{name!r}])`, or allow the call "
+        "by a rule in a policy file (`ask-tools policy --help`)."
     )
 
 
-def _form(request: ApprovalRequest, scopes: Sequence[str]) -> ElicitRequestFormParams:
-    shown = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
-    hidden = len(shown) - _LONGEST
-    if hidden > 0:
-        tail = _LONGEST // 4
-        shown = f"{shown[: 3 * tail]}\n<<< {hidden:,} characters are not shown >>>\n{shown[-tail:]}"
-    lines = [f"Allow {visible(request.tool.name)}?", visible(shown, keep_layout=True)]
+def _form(request: ApprovalRequest, arguments: str, scopes: Sequence[str]) -> ElicitRequestFormParams:
+    lines = [f"Allow {visible(request.tool.name)}?", visible(arguments, keep_layout=True)]
     lines += [f"Files: {', '.join(map(visible, request.effects.paths))}"] if request.effects.paths else []
     lines += [f"Asked because: {visible('; '.join(request.reasons))}"] if request.reasons else []
     choice = {

@@ -54,7 +54,9 @@ class Calls:
         run.packages.add(listed.tool.__module__.partition(".")[0])
         asked = Question(ctx, params, run)
         question.set(asked)
-        call = ToolCall(str(ctx.request_id), listed.name, params.arguments)
+        # Text is parsed faster than a tree of 100,000 values is copied, which would hold up the other clients.
+        arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
+        call = ToolCall(str(ctx.request_id), listed.name, arguments)
         try:
             async with _progress(ctx) as report:
                 context = Context(workspace=self._workspace, run_id=run.id, on_progress=report)
@@ -65,8 +67,9 @@ class Calls:
         if result.error_type == "approval_required" and "pending" in result.metadata:
             if asked.next_round is not None:
                 return asked.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
-            if not asked.can_ask:
-                result = Result.error(f"{result.error}. {advice(listed.name)}", type="approval_required")
+            if asked.obstacle:
+                message = f"{result.error}. {asked.obstacle} {advice(listed.name)}"
+                result = Result.error(message, type="approval_required")
         answer = _encode(call, listed, result)
         if listed.tool.stateful and run.ends and not run.is_kept:
             answer["content"].append({"type": "text", "text": _NOT_KEPT})
@@ -117,8 +120,10 @@ def _encode(call: ToolCall, listed: Listed, result: Result) -> dict[str, Any]:
     The record of a tool with an output schema is added where the tool wrote other text for the model. Clients refuse a
     record that does not fit the schema, or none, except in an error.
     """
-    answer: dict[str, Any] = {"resultType": "complete", **mcp.results([(call, result)])[0]}
+    answer = mcp.results([(call, result)])[0]
     if listed.output is None or not result.ok:
+        if result.ok and "cut" in result.metadata and isinstance(result.output, dict):
+            answer["structuredContent"] = _plain(result.output)  # the text that was cut is no record
         return answer
     record = answer.pop("structuredContent", None) or _plain(result.to_dict()["output"])
     problems = listed.output.check(record, repair=False).problems

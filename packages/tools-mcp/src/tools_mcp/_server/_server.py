@@ -14,7 +14,7 @@ from mcp.server.lowlevel import NotificationOptions
 from mcp.server.lowlevel import Server as LowLevelServer
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
-from mcp_types import SERVER_INFO_META_KEY, NotificationParams
+from mcp_types import SERVER_INFO_META_KEY, ListPromptsResult, ListResourcesResult, NotificationParams
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Registry, Tool
@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
     from tools_mcp._server._oauth import OAuth
 
-# A listing is fresh for ten seconds, and other clients may get another one.
-_CACHING = {"resultType": "complete", "ttlMs": 10_000, "cacheScope": "private"}
+# What 2026-07-28 adds to results: a listing is fresh for ten seconds, and other clients may get another one.
+_ADDED: dict[str, dict[str, Any]] = {
+    "tools/call": {"resultType": "complete"},
+    "tools/list": {"resultType": "complete", "ttlMs": 10_000, "cacheScope": "private"},
+}
 
 
 class Server:
@@ -78,6 +81,8 @@ class Server:
     ) -> None:
         if isinstance(only, str) or isinstance(allow, str):
             raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
+        if only is not None and not all(pattern.strip(" ,") for pattern in only):
+            raise ValueError(f"only has an empty pattern: {list(only)!r}; leave it out to serve all tools")
         if tools is not None and not isinstance(tools, Mapping):
             registry = Registry()
             for tool in tools:
@@ -101,6 +106,8 @@ class Server:
             instructions=instructions,
             lifespan=self._lifespan,
             get_tool_input_schema=self._listing.schema,
+            on_list_resources=_no_resources,  # clients ask for them, whatever a server offers
+            on_list_prompts=_no_prompts,
             on_list_tools=self._list,  # type: ignore[arg-type]  # a dict is a result as well
             on_call_tool=Calls(self._listing, executor, workspace).make,  # type: ignore[arg-type]
             on_subscriptions_listen=self._listen,
@@ -183,18 +190,26 @@ class Server:
 
     async def _list(self, _: ServerRequestContext[Runs, Any], params: PaginatedRequestParams) -> dict[str, Any]:
         await self._listing.refresh()
-        return {**_CACHING, **self._listing.page(params.cursor)}
+        return self._listing.page(params.cursor)
 
     async def _answer(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
         """Answer `tools/list` and `tools/call` without the SDK's models.
 
         The SDK would validate each definition and result again, which takes longer than making them.
         """
-        if ctx.method not in ("tools/list", "tools/call") or ctx.session.client_capabilities is None:
+        if ctx.method not in _ADDED or ctx.session.client_capabilities is None:
             return await call_next(ctx)  # without capabilities, the SDK returns an error
         entry = self.lowlevel.get_request_handler(ctx.method)
         assert entry is not None  # noqa: S101  (one of ours)
-        made: Any = await entry.handler(ctx, entry.params_type.model_validate(ctx.params or {}, by_name=False))
+        result: Any = await entry.handler(ctx, entry.params_type.model_validate(ctx.params or {}, by_name=False))
         if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
-            return {name: value for name, value in made.items() if name not in _CACHING}
-        return {**made, "_meta": {**made.get("_meta", {}), **self._info}}
+            return dict(result)
+        return {**_ADDED[ctx.method], **result, "_meta": {**result.get("_meta", {}), **self._info}}
+
+
+async def _no_resources(*_: object) -> ListResourcesResult:
+    return ListResourcesResult(resources=[])
+
+
+async def _no_prompts(*_: object) -> ListPromptsResult:
+    return ListPromptsResult(prompts=[])
