@@ -123,7 +123,7 @@ def signature(name: str, function: Callable[..., Any]) -> str:
         if parameter.name not in ("self", "cls")
     ]
     text = str(inspect.Signature(parameters))
-    if getattr(function, "__annotations__", {}).get("options") == "Unpack[RunOptions]":
+    if getattr(function, "__annotations__", {}).get("options") == "Unpack[RunOptions[ContextT]]":
         text = text.replace("**options", "*, files=None, context=None, session=None")
     return name + re.sub(r"<(?:built-in )?function (\w+).*?>", r"\1", text).replace("<factory>", "...")
 

@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = '''
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 from pydantic import BaseModel
 from tools_agent import Agent, Assistant, AsyncStream, Block, Guardrail, Message, Provider, Response, ScriptedProvider
@@ -31,7 +31,11 @@ class Polite(Guardrail):
         return Block("rude")
 
 
-class Clerk(Agent[Answer]):
+class User7(TypedDict):
+    user: int
+
+
+class Clerk(Agent[User7, Answer]):
     model = "openai:gpt-5"
     tools = [weather]
     guardrails = [Polite]
@@ -58,17 +62,32 @@ async def main() -> None:
 '''
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", [["mypy", "--strict"], ["basedpyright", "--level", "error"]], ids=lambda words: words[0]
-)
-def test_a_typical_program_passes_strict_type_checkers(tmp_path, words):
-    checker = Path(sys.executable).parent / words[0]
+@pytest.fixture(params=[["mypy", "--strict"], ["basedpyright", "--level", "error"]], ids=lambda words: words[0])
+def check(request, tmp_path):
+    """Return a function that checks a program, and returns the exit code and the output."""
+    name, *options = request.param
+    checker = Path(sys.executable).parent / name
     if not checker.exists():
-        pytest.skip(f"{words[0]} is not installed")
-    (tmp_path / "program.py").write_text(PROGRAM)
-    python = ["--python-executable" if words[0] == "mypy" else "--pythonpath", sys.executable]
-    checked = subprocess.run(
-        [checker, *words[1:], *python, "program.py"], check=False, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert checked.returncode == 0, checked.stdout
+        pytest.skip(f"{name} is not installed")
+    python = ["--python-executable" if name == "mypy" else "--pythonpath", sys.executable]
+
+    def run(program):
+        (tmp_path / "program.py").write_text(program)
+        command = [checker, *options, *python, "program.py"]
+        checked = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)
+        return checked.returncode, checked.stdout
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_typical_program_passes_strict_type_checkers(check):
+    code, output = check(PROGRAM)
+    assert code == 0, output
+
+
+@pytest.mark.slow
+def test_type_checkers_report_a_context_of_another_type(check):
+    code, output = check(f'{PROGRAM}\n\nClerk(context={{"user": "Ann"}})\n')
+    assert code == 1
+    assert '"User7' in output or '"user"' in output

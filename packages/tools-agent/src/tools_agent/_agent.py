@@ -15,7 +15,7 @@ from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import System, Usage, User
 from tools_agent._options import NAMES, Options, check_class, check_name, hybridmethod, resolve
 from tools_agent._parts import Parts, skills_of
-from tools_agent._response import Interrupted, OutputT, Response
+from tools_agent._response import ContextT, Interrupted, OutputT, Response
 from tools_agent._session._session import Session
 from tools_agent._stores._store import Store
 
@@ -26,22 +26,25 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the p
 
 
 class _AsTool:
-    def __get__(self, agent: Agent[Any] | None, owner: type[Agent[Any]]) -> Callable[..., AgentTool]:
+    def __get__(self, agent: Agent[Any, Any] | None, owner: type[Agent[Any, Any]]) -> Callable[..., AgentTool]:
         from tools_agent._loop._sub_agent import AgentTool  # 10 ms, for agents that are tools
 
         return partial(AgentTool, owner if agent is None else agent)
 
 
-class RunOptions(TypedDict, total=False):
+class RunOptions(TypedDict, Generic[ContextT], total=False):
     """The keyword arguments of `Agent.generate` and the other methods that run an agent."""
 
     files: Sequence[Any] | None
-    context: Mapping[str, Any] | None
+    context: ContextT | None
     session: Session | str | None
 
 
-class Agent(Generic[OutputT]):
+class Agent(Generic[ContextT, OutputT]):
     """A model that calls tools until it has replied. Options are class attributes or arguments of the constructor.
+
+    `class Clerk(Agent[Context, Answer])` tells type checkers the types of its context, a TypedDict or another mapping,
+    and of `response.output`.
 
     ```python
     class Clerk(Agent):
@@ -123,7 +126,7 @@ class Agent(Generic[OutputT]):
     def __init__(
         self,
         session: Session | str | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: ContextT | None = None,
         *,
         store: Store | None = None,
         output: type[OutputT] | None = None,
@@ -144,7 +147,7 @@ class Agent(Generic[OutputT]):
         self._steering: WeakKeyDictionary[Session, list[User]] = WeakKeyDictionary()
         self.runs: dict[Session, Run] = {}  # the active ones
         self.with_cut_output: WeakSet[Session] = WeakSet()
-        self.context: dict[str, Any] = {"token_usage": Usage(), **(context or {})}
+        self.context: dict[str, Any] = {"token_usage": Usage(), **dict(context or {})}
         for name, value in ({**options, "output": output} if output is not None else options).items():
             if name not in NAMES:
                 check_name(name, "an agent")
@@ -170,7 +173,7 @@ class Agent(Generic[OutputT]):
 
     @classmethod
     async def aopen(
-        cls, session: str, context: Mapping[str, Any] | None = None, *, store: Store, **options: Unpack[Options]
+        cls, session: str, context: ContextT | None = None, *, store: Store, **options: Unpack[Options]
     ) -> Self:
         """Create an agent with a stored session, while the event loop runs."""
         import asyncio  # 30 ms; loaded by now
@@ -202,7 +205,7 @@ class Agent(Generic[OutputT]):
     # ------------------------------------------------------------------------------------------------ running
 
     @hybridmethod
-    def generate(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Response[OutputT]:
+    def generate(self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]) -> Response[OutputT]:
         """Run until the model has replied or the run is interrupted, and return the response.
 
         Without a prompt the run continues the session: it first runs calls without a result. A session that ends with
@@ -220,7 +223,7 @@ class Agent(Generic[OutputT]):
         return Stream[OutputT](self.new_run(prompt, **options)).finish()
 
     @hybridmethod
-    def stream(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Stream[OutputT]:
+    def stream(self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]) -> Stream[OutputT]:
         """Run as `generate` does, and yield events; then `stream.response` is the response.
 
         Leaving the loop over the stream ends the run.
@@ -228,12 +231,16 @@ class Agent(Generic[OutputT]):
         return Stream(self.new_run(prompt, **options))
 
     @hybridmethod
-    async def agenerate(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> Response[OutputT]:
+    async def agenerate(
+        self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
+    ) -> Response[OutputT]:
         """`generate` for coroutines."""
         return await AsyncStream[OutputT](self.new_run(prompt, is_async=True, **options)).finish()
 
     @hybridmethod
-    def astream(self, prompt: str | User | None = None, **options: Unpack[RunOptions]) -> AsyncStream[OutputT]:
+    def astream(
+        self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
+    ) -> AsyncStream[OutputT]:
         """`stream` for coroutines."""
         return AsyncStream(self.new_run(prompt, is_async=True, **options))
 
@@ -288,13 +295,13 @@ class Agent(Generic[OutputT]):
         return cls.name or "agent"
 
     @classmethod
-    def all(cls) -> list[type[Agent[Any]]]:
+    def all(cls) -> list[type[Agent[Any, Any]]]:
         """Return all subclasses, direct and indirect."""
         direct = cls.__subclasses__()
         return [subclass for kind in direct for subclass in (kind, *kind.all())]
 
     @classmethod
-    def find(cls, identifier: str) -> type[Agent[Any]] | None:
+    def find(cls, identifier: str) -> type[Agent[Any, Any]] | None:
         """Return the latest subclass with this name, or None."""
         return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
 

@@ -35,7 +35,7 @@ _DEPENDENT = {  # the parts that an option changes
 class Parts:
     """The objects that follow from the options of an agent, each created once until an option changes."""
 
-    def __init__(self, agent: Agent[Any]) -> None:
+    def __init__(self, agent: Agent[Any, Any]) -> None:
         self._agent = agent
         self._lock = RLock()
         self._values: dict[str, Any] = {}

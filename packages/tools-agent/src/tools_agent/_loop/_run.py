@@ -34,7 +34,7 @@ class Run:
 
     def __init__(  # noqa: PLR0913  (the agent creates it)
         self,
-        agent: Agent[Any],
+        agent: Agent[Any, Any],
         session: Session,
         context: Mapping[str, Any],
         prompt: User | None,
@@ -260,7 +260,7 @@ class Run:
             _log.warning("the end of run %s could not be recorded: %s", self.id, unrecorded)
 
     def _finish_run(self, outcome: str, reason: Any) -> Do:
-        data = {"steps": self.replies.count, "usage": self.usage.model_dump()}
+        data: dict[str, Any] = {"steps": self.replies.count, "usage": self.usage.model_dump()}
         if reason is not None:
             data["reason"] = str(reason)
         return self.write(partial(self.session.log.finish_run, outcome, **data))

@@ -80,7 +80,7 @@ class Source(_Base):
 
     def _work(self) -> None:
         try:
-            items = iter(self._iterate())
+            items: Any = iter(self._iterate())
             try:
                 while self._permits.acquire() and not self._is_closed:
                     item = next(items, END)
@@ -137,7 +137,7 @@ class AsyncSource(_Base):
 
     async def _work(self) -> None:
         try:
-            items = aiter(self._iterate())
+            items: Any = aiter(self._iterate())
             try:
                 while await self._permits.acquire():
                     item = await anext(items, END)
