@@ -6,11 +6,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tools_core.__main__ import main
 
@@ -118,16 +115,29 @@ ZED = """\
 """
 
 
-def test_comments_layout_and_other_entries_stay_as_they_are(home, capsys):
+def test_a_file_with_comments_gets_no_edit_but_an_entry_to_paste(home, capsys):
     file = written(home, "zed", ZED)
+    assert main(["mcp", "install", "zed"]) == 1
+    error = capsys.readouterr().err
+    assert "has comments, which an edit would lose\n  add to context_servers:" in error
+    assert '"ask-tools": {' in error
+    file.write_text(
+        pasted := ZED.replace(
+            '"other"', f'"ask-tools": {{"command": "ask-tools", "args": {json.dumps(SERVE)}}}, "other"'
+        )
+    )
+    assert main(["mcp", "uninstall", "zed"]) == 1
+    assert "remove ask-tools from context_servers" in capsys.readouterr().err
+    assert file.read_text() == pasted
+
+
+def test_other_settings_of_a_file_stay_as_they_are(home):
+    text = '{\n\t"theme": "é",\n\t"context_servers": {\n\t\t"other": {\n\t\t\t"command": "a"\n\t\t}\n\t}\n}\n'
+    file = written(home, "zed", text)
     assert main(["mcp", "install", "zed"]) == 0
-    lines = file.read_text().splitlines()
-    added = [line for line in lines if line not in ZED.splitlines()]
-    assert [line for line in lines if line not in added] == [line for line in ZED.splitlines() if line in lines]
-    assert '        "ask-tools": {' in added
-    assert not set(ZED.splitlines()) - set(lines)
+    assert entries(file, "context_servers")["ask-tools"]["args"] == SERVE
     assert main(["mcp", "uninstall", "zed"]) == 0
-    assert file.read_text() == ZED
+    assert file.read_text() == text
 
 
 TOML = """\
@@ -196,11 +206,11 @@ def test_uninstall_leaves_the_backup_of_install(home):
 
 
 def test_a_dry_run_shows_the_change_and_writes_nothing(home, capsys):
-    file = written(home, "zed", ZED)
+    file = written(home, "zed", "{}")
     assert main(["mcp", "install", "zed", "--dry-run"]) == 0
-    assert '+        "ask-tools": {' in capsys.readouterr().out
+    assert '+    "ask-tools": {' in capsys.readouterr().out
     assert os.listdir(file.parent) == ["settings.json"]
-    assert file.read_text() == ZED
+    assert file.read_text() == "{}"
 
 
 @pytest.mark.parametrize(
@@ -250,64 +260,3 @@ def test_servers_that_are_not_an_object_are_refused(home, capsys):
     written(home, "cursor", '{"mcpServers": null}')
     assert main(["mcp", "install", "cursor"]) == 1
     assert "is not an object" in capsys.readouterr().err
-
-
-NAMES = st.sampled_from(["a", "b, c", 'd"', "//", "ask", "\\"])
-VALUES = st.recursive(
-    st.none() | st.integers(0, 9) | st.sampled_from(["x", ",", "}", "/* */", '"', "// y"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2),
-    max_leaves=4,
-)
-SPACES = st.sampled_from(["", " ", "\n", "\r\n\t", " // },{\n", "/* \n */ ", "\n  "])
-
-
-@st.composite
-def texts(draw, value):
-    """Draw the text of a value, with comments, trailing commas and any layout."""
-    space = lambda: draw(SPACES)  # noqa: E731
-    if isinstance(value, dict):
-        items = [f"{json.dumps(name)}{space()}:{draw(texts(each))}" for name, each in value.items()]
-    elif isinstance(value, list):
-        items = [draw(texts(each)) for each in value]
-    else:
-        return space() + json.dumps(value) + space()
-    comma = draw(st.sampled_from(["", ","])) if items else ""
-    inside = ",".join(space() + item + space() for item in items)
-    start, end = "{}" if isinstance(value, dict) else "[]"
-    return f"{space()}{start}{space()}{inside}{comma}{space()}{end}{space()}"
-
-
-@pytest.mark.slow
-@given(st.data())
-def test_whatever_the_layout_only_the_entry_comes_and_goes_and_each_comment_stays(data):
-    servers = data.draw(st.none() | st.dictionaries(NAMES, VALUES, max_size=2))
-    settings = data.draw(st.dictionaries(NAMES, VALUES, max_size=2))
-    before = settings if servers is None else {**settings, "context_servers": servers}
-    text = data.draw(texts(before))
-    file = written(Path(os.environ["HOME"]), "zed", text)
-
-    assert main(["mcp", "install", "zed"]) == 0
-    after = file.read_bytes().decode()
-    entry = {"command": sys.executable, "args": SERVE}
-    assert parsed(after) == {**settings, "context_servers": {**(servers or {}), "ask-tools": entry}}
-    assert is_subsequence(text, after)
-
-    assert main(["mcp", "uninstall", "zed"]) == 0
-    again = file.read_bytes().decode()
-    assert parsed(again) == {**settings, "context_servers": servers or {}}
-    assert comments(again) == comments(text)
-
-
-def comments(text):
-    found = re.findall(r'"(?:[^"\\]|\\.)*"|(//[^\n]*|/\*.*?\*/)', text, re.DOTALL)
-    return [each.strip() for each in found if each]
-
-
-def parsed(text):
-    plain = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda match: match[1] or "", text, flags=re.DOTALL)
-    return json.loads(re.sub(r'("(?:[^"\\]|\\.)*")|,(\s*[}\]])', lambda match: match[1] or match[2], plain))
-
-
-def is_subsequence(short, long):
-    rest = iter(long)
-    return all(each in rest for each in short)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -101,6 +102,10 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
         write(f"{path} needs no change")
         return 0
     new = _edit.changed(old, client.section, name, entry, is_toml=is_toml)
+    if new is None:
+        member = json.dumps({name: entry}, indent=2, ensure_ascii=False)[2:-2]
+        advice = f"add to {client.section}:\n{member}" if entry else f"remove {name} from {client.section}"
+        raise CommandError(f"{path} has comments, which an edit would lose", advice, status=1)
     lines = old.splitlines(), new.splitlines()
     write("\n".join(difflib.unified_diff(*lines, str(path), str(path), n=1, lineterm="")))
     if options.dry_run:
