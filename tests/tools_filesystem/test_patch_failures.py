@@ -53,7 +53,7 @@ for line in sys.stdin:
     os.close(ready), os.close(go)
 """
 
-CALLS = ["openat", "write", "fsync", "linkat", "renameat2", "unlinkat", "mkdirat", "fchmod"]
+CALLS = ["openat", "write", "fsync", "linkat", "renameat2", "rename,renameat", "unlinkat", "mkdirat", "fchmod"]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
-from tools_core.linux import RENAME_EXCHANGE, RENAME_NOREPLACE, renameat2
+from tools_core.linux import RENAME_NOREPLACE, renameat2
 from tools_filesystem._paths._resolve import SpecialFileError
 
 if TYPE_CHECKING:
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
-def identity(found: os.stat_result) -> tuple[int, int, int]:
-    """Return the identity of a file, which a rename does not change."""
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
 def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
     """Rename; FileExistsError if the new name exists."""
-    if not _by_kernel(folder, name, to_folder, to_name, RENAME_NOREPLACE):
+    try:
+        renameat2(name, to_name, RENAME_NOREPLACE, src_dir_fd=folder, dst_dir_fd=to_folder)
+    except OSError as error:
+        if error.errno not in _UNKNOWN:
+            raise
         _by_two_steps(folder, name, to_folder, to_name)
 
 
@@ -37,7 +36,7 @@ def put(folder: int, name: str, goal: Located) -> None:
     else:
         os.rename(name, goal.name, src_dir_fd=folder, dst_dir_fd=goal.folder)
     for changed in {folder, goal.folder}:
-        with suppress(OSError):  # the change is made: an error would deny it
+        with suppress(OSError):  # an error would deny the change
             os.fsync(changed)
 
 
@@ -61,22 +60,6 @@ def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
         raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
     if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):
         raise SpecialFileError(path)
-
-
-def exchange(folder: int, name: str, other: str) -> bool:
-    """Exchange two names of a folder atomically; False if the system does not support that."""
-    return _by_kernel(folder, name, folder, other, RENAME_EXCHANGE)
-
-
-def _by_kernel(folder: int, name: str, to_folder: int, to_name: str, flag: int) -> bool:
-    """Return whether `renameat2` is supported and succeeded; OSError if it failed."""
-    try:
-        renameat2(name, to_name, flag, src_dir_fd=folder, dst_dir_fd=to_folder)
-    except OSError as error:
-        if error.errno not in _UNKNOWN:
-            raise
-        return False
-    return True
 
 
 def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
