@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -89,10 +90,8 @@ def test_a_server_started_as_a_job_answers_every_other_call(day, level):
     job = day.start("python3 server.py", " now")
     url = re.search(r"http://\S+", day.call("job_output", id=job).content)[0]
     fetch = "import urllib.request; print(urllib.request.urlopen('%s').read().decode())"
-    assert day.bash(f'python3 -c "{fetch % (url + "bash")}"') == '{"path": "/bash", "title": "first"}\n'
-    assert (
-        day.call("python", code=fetch % (url + "python")).output["output"] == '{"path": "/python", "title": "first"}\n'
-    )
+    assert '{"path": "/bash", "title": "first"}' in day.bash(f'python3 -c "{fetch % (url + "bash")}"')
+    assert '{"path": "/python", "title": "first"}' in day.call("python", code=fetch % (url + "python")).content
     day.call("read_file", path="title.txt")
     day.call("edit_file", path="title.txt", old_string="first", new_string="second")
     other = day.start(f'python3 -c "{fetch % (url + "job")}"')
@@ -129,19 +128,17 @@ def test_a_long_build_is_cut_continued_and_stopped(day):
     """A build exceeds the limit of its call; a job continues it, is watched and stopped."""
     build = "for n in $(seq 1000); do [ -e out/$n ] || { sleep 0.1; echo step $n | tee out/$n; }; done"
     day.write({"build.sh": f"mkdir -p out\n{build}\n"})
-    cut = day.attempt("bash", command="bash build.sh", timeout=1)
+    cut = day.attempt("bash", command="bash build.sh", timeout=3)
     assert cut.error_type == "timeout_error" and "step 1\n" in cut.metadata["output"] and "job_start" in cut.error
     done = len(os.listdir(day.workspace / "out"))
-    assert 0 < done < 30
+    assert 0 < done < 40
     job = day.start("bash build.sh", f"step {done + 2}\n")
     output = day.call("job_output", id=job).output
     assert output["status"] == "running" and "step 1\n" not in output["output"]
     more = day.call("job_output", id=job, cursor=output["next_cursor"], wait=30).output["output"]
     assert more.startswith("step ") and more not in output["output"]
-    stopped = day.call("job_stop", id=job)
-    assert stopped.output["status"] != "running"
-    count = len(os.listdir(day.workspace / "out"))
-    assert day.bash("ls out | wc -l") == f"{count}\n"
+    assert day.call("job_stop", id=job).output["status"] != "running"
+    assert day.call("job_output").output[0]["status"] != "running"
 
 
 def test_an_interactive_installer_is_answered(day, level):
@@ -182,15 +179,15 @@ def test_a_watcher_rebuilds_when_a_file_changes(day):
 
 @pytest.mark.slow
 def test_a_pipeline_without_a_terminal_reports_exit_codes(day):
-    """A CI job without docker and terminal calls `ask-tools`: exit codes, JSON, a required sandbox, no questions."""
+    """Call `ask-tools` in a CI job without docker and terminal: no questions, exit codes, results as JSON."""
     day.repository({"Makefile": MAKEFILE, "data/1.txt": "b\nb\n", ".gitignore": "report.txt\n"})
     variables = {"PATH": os.environ["PATH"], "HOME": str(day.home), "CI": "true"}
     call = ("call", "bash", "--yes")
     assert "made report.txt" in day.ask_tools(*call, "command=make check", env=variables)
-    day.ask_tools(*call, "command=exit 3", env=variables, exit_code=0)
-    assert '"exit_code":3' in day.ask_tools(*call, "--json", "command=exit 3", env=variables).replace(" ", "")
-    refused = day.ask_tools("call", "bash", "command=make", env=variables, exit_code=1)
-    assert "--yes" in refused
+    assert "[exit 3 " in day.ask_tools(*call, "command=exit 3", env=variables)
+    result = json.loads(day.ask_tools(*call, "--json", "command=exit 3", env=variables))
+    assert result["output"]["exit_code"] == 3
+    assert "--yes" in day.ask_tools("call", "bash", "command=make", env=variables, exit_code=1)
     day.ask_tools("call", "read_file", "path=Makefile", env=variables)
     day.ask_tools("check", "tools-shell:*", env=variables)
     day.bash("make clean")

@@ -33,6 +33,43 @@ shop-total = "shop.command:main"
 [tool.pytest.ini_options]
 addopts = "-p no:cacheprovider"
 """
+REPORT = """\
+import sys
+
+
+for line in sys.stdin:
+    name, amount = line.split(",")
+    print(name, int(amount) * 2)
+"""
+PATCH = """\
+*** Begin Patch
+*** Update File: report.py
+@@
+     name, amount = line.split(",")
++    if not amount.strip():
++        print("no amount:", name, file=sys.stderr)
++        continue
+*** End Patch
+"""
+UNIQUE = """\
+def unique(words):
+    seen = []
+    for word in words:
+        if seen.count(word) == 0:
+            seen.append(word)
+    return len(seen)
+
+
+print(unique([number % 500 for number in range(5000)]))
+"""
+HELPERS = """\
+def slug(text):
+    return text.lower().replace(" ", "-")
+
+
+def short(text):
+    return text[:1]
+"""
 WORDCOUNT = """\
 import argparse
 import sys
@@ -128,20 +165,12 @@ def test_a_package_is_built_in_an_environment_and_released(day):
 @pytest.mark.slow
 def test_a_program_is_debugged_with_prints_and_tracebacks(day):
     """Reproduce a crash with the user's input, read the traceback, add logging, and fix the cause."""
-    report = (
-        "import sys\n\nfor line in sys.stdin:\n    name, amount = line.split(',')\n    print(name, int(amount) * 2)\n"
-    )
-    day.repository({"report.py": report, "input.csv": "ada,20\nbob,\n"})
+    day.repository({"report.py": REPORT, "input.csv": "ada,20\nbob,\n"})
     crash = day.bash("python3 report.py", exit_code=1, stdin="ada,20\nbob,\n")
-    assert crash.startswith("ada 40\n") and "ValueError: invalid literal for int()" in crash and "line 5" in crash
-    lines = ["    if not amount.strip():", "        print('no amount:', name, file=sys.stderr)", "        continue"]
-    hunk = "\n".join(["@@", "     name, amount = line.split(',')", *(f"+{line}" for line in lines)])
-    patch = f"*** Begin Patch\n*** Update File: report.py\n{hunk}\n*** End Patch\n"
-    day.call("apply_patch", patch=patch)
-    assert (
-        day.bash("python3 report.py < input.csv 2> errors.txt; cat errors.txt && rm errors.txt")
-        == "ada 40\nno amount: bob\n"
-    )
+    assert crash.startswith("ada 40\n") and "ValueError: invalid literal for int()" in crash and "line 6" in crash
+    day.call("apply_patch", patch=PATCH)
+    output = day.bash("python3 report.py < input.csv 2> errors.txt; cat errors.txt && rm errors.txt")
+    assert output == "ada 40\nno amount: bob\n"
     day.bash("git commit -qam 'Report missing amounts'")
 
 
@@ -150,12 +179,8 @@ def test_a_program_is_stepped_through_in_the_debugger(day):
     """Debug with pdb on a terminal: set a breakpoint, look at variables, change one, and continue to the end."""
     day.write({"loop.py": "total = 0\nfor number in range(5):\n    total += number\nprint('total', total)\n"})
     job = day.start("python3 -m pdb loop.py", "(Pdb)", tty=True)
-    for command, answer in [
-        ("b 4", "Breakpoint 1"),
-        ("c", "loop.py(4)"),
-        ("p total * 100", "1000"),
-        ("!total = 7", "(Pdb)"),
-    ]:
+    answers = {"b 4": "Breakpoint 1", "c": "loop.py(4)", "p total * 100": "1000", "!total = 7": "(Pdb)"}
+    for command, answer in answers.items():
         cursor = day.call("job_output", id=job).output["next_cursor"]
         day.call("job_input", id=job, text=command, keys=["enter"])
         day.call("job_output", id=job, cursor=cursor, wait_for=answer, wait=30)
@@ -174,26 +199,20 @@ def test_data_is_explored_in_a_session_of_python(day):
     mistake = day.attempt("python", code="rows[0]['time']", session="log")
     assert mistake.output["error"]["type"] == "KeyError"
     day.python("import statistics as s; slow = [row for row in rows if row['ms'] > 95]", session="log")
-    day.python(
-        "json.dump({'median': s.median(row['ms'] for row in rows), 'slow': len(slow)}, open('out.json', 'w'))",
-        session="log",
-    )
-    assert json.loads(day.read("out.json")) == {"median": 50.0, "slow": 50}
+    day.python("answer = {'median': s.median(row['ms'] for row in rows), 'slow': len(slow)}", session="log")
+    day.python("with open('answer.json', 'w') as file: json.dump(answer, file)", session="log")
+    assert json.loads(day.read("answer.json")) == {"median": 50.0, "slow": 50}
 
 
 @pytest.mark.slow
 def test_a_slow_function_is_profiled_and_replaced(day):
     """Profile a slow program, replace a list by a set, and compare results and calls."""
-    program = "def unique(words):\n    seen = []\n    for word in words:\n        if seen.count(word) == 0:\n"
-    program += (
-        "            seen.append(word)\n    return len(seen)\n\n\nprint(unique([n % 500 for n in range(5000)]))\n"
-    )
-    day.repository({"unique.py": program})
+    day.repository({"unique.py": UNIQUE})
     profile = "python3 -m cProfile -s tottime unique.py"
     before = day.bash(profile)
     assert before.startswith("500\n") and "unique.py:1(unique)" in before and "5000 " in before
     day.call("read_file", path="unique.py")
-    loop = program[program.index("    seen") : program.index("    return")]
+    loop = UNIQUE[UNIQUE.index("    seen") : UNIQUE.index("    return")]
     day.call("edit_file", path="unique.py", old_string=loop, new_string="    seen = set(words)\n")
     after = day.bash(profile)
     assert after.startswith("500\n") and "count" not in after
@@ -203,25 +222,19 @@ def test_a_slow_function_is_profiled_and_replaced(day):
 @pytest.mark.slow
 def test_a_module_is_split_and_its_imports_are_updated(day):
     """Move functions into a new module, update every import with grep and edits, and run the tests."""
-    helpers = "def slug(text):\n    return text.lower().replace(' ', '-')\n\n\ndef short(text):\n    return text[:1]\n"
     page = "from helpers import short, slug\n\nprint(slug('A B'), short('Ada'))\n"
     users = {f"pages/page{number}.py": page for number in range(12)}
-    day.repository({"helpers.py": helpers, **users})
+    day.repository({"helpers.py": HELPERS, **users})
     day.call("move_path", source="helpers.py", destination="lib/text.py")
     day.call("write_file", path="lib/__init__.py", content="")
-    paths = [
-        line.partition(":")[0]
-        for line in day.call("grep", pattern="from helpers import", output_mode="files").content.splitlines()
-        if line.startswith("pages/")
-    ]
+    matches = day.call("grep", pattern="from helpers import", output_mode="files").content
+    paths = [line for line in matches.splitlines() if line.startswith("pages/")]
     assert len(paths) == 12
     for path in paths:
         day.call("read_file", path=path)
         day.call("edit_file", path=path, old_string="from helpers import", new_string="from lib.text import")
-    out = day.bash(
-        "for page in pages/*.py; do PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=. python3 $page; done | sort | uniq -c"
-    )
-    assert out.split() == ["12", "a-b", "A"]
+    output = day.bash("for page in pages/*.py; do PYTHONPATH=. python3 -B $page; done | sort | uniq -c")
+    assert output.split() == ["12", "a-b", "A"]
     day.bash("git add -A && git commit -qm 'Move helpers to lib.text'")
     assert " rename helpers.py => lib/text.py (100%)\n" in day.shell("git show --summary --format= -M")
 
@@ -229,30 +242,23 @@ def test_a_module_is_split_and_its_imports_are_updated(day):
 @pytest.mark.slow
 def test_notebooks_are_read_changed_and_run(day):
     """Read a notebook, change the source of a cell, and run its cells as a program."""
-    cells = [
-        {"cell_type": "code", "metadata": {}, "source": ["x = 20\n", "x * 2"], "outputs": [], "execution_count": None}
-    ]
-    day.write(
-        {"study.ipynb": json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)}
-    )
+    cell = {"cell_type": "code", "metadata": {}, "source": ["x = 20\n", "x * 2"], "outputs": []}
+    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    day.write({"study.ipynb": json.dumps(notebook, indent=1)})
     assert "x = 20" in day.call("read_file", path="study.ipynb").content
     day.call("edit_file", path="study.ipynb", old_string='"x = 20\\n"', new_string='"x = 21\\n"')
-    code = (
-        "import json; source = json.load(open('study.ipynb'))['cells'][0]['source']; exec(source[0]); eval(source[1])"
-    )
-    assert day.python(code) == "42"
+    day.python("import json; cells = json.load(open('study.ipynb'))['cells']", session="study")
+    assert day.python("exec(cells[0]['source'][0]); eval(cells[0]['source'][1])", session="study") == "42"
 
 
 @pytest.mark.slow
 def test_settings_and_secrets_come_from_the_environment(day, monkeypatch):
     """Run a program that reads its settings from variables; the user's keys do not appear in any output."""
     monkeypatch.setenv("PAYMENT_API_KEY", "sk-live-0123456789abcdef")
-    day.repository(
-        {"settings.py": "import os\n\nprint(os.environ.get('MODE', 'production'), os.environ.get('PAYMENT_API_KEY'))\n"}
-    )
-    assert day.bash("python3 settings.py && MODE=test python3 settings.py") == "production None\ntest None\n"
+    day.repository({"settings.py": "from os import environ as e\n\nprint(e.get('MODE'), e.get('PAYMENT_API_KEY'))\n"})
+    assert day.bash("python3 settings.py && MODE=test python3 settings.py") == "None None\ntest None\n"
     day.write({".env": "PAYMENT_API_KEY=sk-live-0123456789abcdef\n"})
-    assert day.bash("set -a; . ./.env; python3 settings.py") == "production [redacted PAYMENT_API_KEY]\n"
+    assert day.bash("set -a; . ./.env; python3 settings.py") == "None [redacted PAYMENT_API_KEY]\n"
     day.uncommitted = ["?? .env"]
     assert os.environ["PAYMENT_API_KEY"] not in day.call("python", code="open('.env').read()").content
 
@@ -277,17 +283,17 @@ def test_documentation_examples_are_run_as_tests(day):
 def test_a_missing_package_is_reported_at_once(day):
     """Install a package without a network: pip fails soon, and the result explains that there is no network."""
     day.bash(f"{sys.executable} -m venv --without-pip .venv")
-    install = f"{sys.executable} -m pip --python .venv install --retries 0 --index-url https://pypi.invalid/simple rich"
+    install = f"{sys.executable} -m pip --python .venv install --index-url https://pypi.invalid/simple rich"
     result = day.call("bash", command=install, timeout=120)
-    assert result.output["exit_code"] == 1 and "rich" in result.output["output"]
+    assert result.output["exit_code"] == 1 and "no network" in result.content
 
 
 @pytest.mark.slow
 def test_a_concurrent_program_is_checked(day):
-    """Write a program with threads, processes and coroutines, run it with limits, and stop an endless loop."""
+    """Write a program with threads, processes and coroutines, and stop an endless loop."""
     day.call("write_file", path="work.py", content=PARALLEL)
     assert day.bash("python3 -B work.py") == "285 285 285\n"
-    endless = day.attempt("python", code="print('begin', flush=True)\nwhile True: pass", timeout=1)
+    endless = day.attempt("python", code="print('begin', flush=True)\nwhile True: pass", timeout=3)
     assert endless.error_type == "timeout_error" and "begin" in endless.content
     assert day.python("1 + 1") == "2"
 
