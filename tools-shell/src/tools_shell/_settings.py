@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MAX = 1 << 63  # the range of the kernel's numbers
 
-Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
+Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap", "seatbelt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,13 @@ class Sandbox:
 
     `level` is the requested isolation. "none" and "contained" do not isolate; "contained" kills all processes that the
     command started. "sandboxed" is the strongest level on this machine, down to "contained". "required" refuses to run
-    without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
-    system is readable, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
-    add folders or files; links among them that commands can change are not followed. In bubblewrap commands can write
-    to sockets and FIFOs in readable folders; they cannot change the `protected` names in the workspace, such as
-    `.git/hooks` and `.vscode` (an empty set protects none), nor the virtual environment and the tool packages that this
-    process runs from, unless `writable` lists them. Results report protected names that appear.
+    without a sandbox, and "landlock" and "bubblewrap" without that one. "seatbelt" is experimental, for macOS. In a
+    sandbox the workspace is writable, the system is readable, the rest is hidden, and there is no network unless
+    `network` is set. `readable` and `writable` add folders or files; links among them that commands can change are not
+    followed. In bubblewrap commands can write to sockets and FIFOs in readable folders; they cannot change the
+    `protected` names in the workspace, such as `.git/hooks` and `.vscode` (an empty set protects none), nor the virtual
+    environment and the tool packages that this process runs from, unless `writable` lists them. Results report
+    protected names that appear.
     """
 
     level: Level = "sandboxed"

@@ -15,6 +15,7 @@ from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
 from tools_shell._git._user import user_settings
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
+from tools_shell._sandbox._seatbelt import PROGRAM
 from tools_shell._sandbox._visible import Visible, find_program, visible
 
 if TYPE_CHECKING:
@@ -50,11 +51,12 @@ def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: boo
 
     There is none if commands use the network of the host, or if the sandbox cannot enter one.
     """
-    if not isolation.is_sandbox or isolation.network:
+    if isolation.level not in {"bubblewrap", "landlock"} or isolation.network:
         return None
     from tools_shell._process._network import networks  # Linux only
 
-    if not is_lasting:
+    # In bubblewrap each command has a network; in Landlock it has none otherwise.
+    if not (is_lasting or isolation.level == "landlock") or not _in_network.get(_key(isolation), True):
         return networks.get(run_id)
     with suppress(OSError):
         network = networks.add(run_id)
@@ -65,13 +67,16 @@ def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: boo
 _in_network: dict[tuple[str, Bubblewrap | None], bool] = {}
 
 
+def _key(isolation: Isolation) -> tuple[str, Bubblewrap | None]:
+    return isolation.level, isolation.bubblewrap
+
+
 def _works_in_network(isolation: Isolation, root: str, network: Network) -> bool:
     from tools_shell._sandbox._probe import works_in_network  # Linux only
 
-    key = isolation.level, isolation.bubblewrap
-    if key not in _in_network:
-        _in_network[key] = works_in_network(isolation, root, network)
-    return _in_network[key]
+    if _key(isolation) not in _in_network:
+        _in_network[_key(isolation)] = works_in_network(isolation, root, network)
+    return _in_network[_key(isolation)]
 
 
 def git_settings(isolation: Isolation, root: str) -> str:
@@ -80,6 +85,9 @@ def git_settings(isolation: Isolation, root: str) -> str:
 
 
 def _git(isolation: Isolation) -> str:
+    """Return the program that checks configuration; seatbelt has no supervisor to do that."""
+    if isolation.level == "seatbelt":
+        return ""
     return find_program("git", isolation.seen.writable if isolation.is_sandbox else ()) or ""
 
 
@@ -87,6 +95,8 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     """Return the strongest level for these settings and this workspace; ToolError without a required level."""
     if sandbox.level in {"none", "contained"}:
         return _without(sandbox)
+    if sandbox.level == "seatbelt":
+        return _seatbelt(sandbox, root)
     found: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
         folders = (*host_folders(), *user_folders())
@@ -102,6 +112,15 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         message = f"a sandbox is required and there is none: {found}; or ask for the level 'sandboxed' to go without"
         raise ToolError(message, "unavailable")
     return _without(sandbox)
+
+
+def _seatbelt(sandbox: Sandbox, root: str) -> Isolation:
+    """Return the experimental level for macOS, which is not probed."""
+    if not os.access(PROGRAM, os.X_OK):
+        raise ToolError(f"the level 'seatbelt' needs macOS with {PROGRAM}", "unavailable")
+    missing = ("file metadata", "process list", "detached processes", "limits")
+    seen = visible(sandbox, os.path.realpath(root))
+    return Isolation(level="seatbelt", missing=missing, network=sandbox.network, seen=seen)
 
 
 @functools.lru_cache(256)  # a host may use many workspaces

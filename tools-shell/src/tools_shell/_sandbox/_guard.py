@@ -56,6 +56,7 @@ class Guard:
         self.git = git
         self.mounts: list[Mount] = []
         self.watched: list[tuple[WatchedFolder, int]] = []
+        self.places: list[str] = []  # protected files and folders that exist, for levels that do not mount
         self.is_complete = True
         self._can_mount = mounts
         self._workspace, self._names, self._writable = workspace, names, seen.writable
@@ -177,6 +178,7 @@ class Guard:
 
     def _protect(self, path: str) -> None:
         """Mount a place read-only, unless the level does not mount, or it is in a new folder of a command."""
+        self.places.append(path)
         if not self._mounts_in(path) or not os.path.lexists(path):
             return
         folder, _, name = path.rpartition("/")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._guard import Guard
 
-Level: TypeAlias = Literal["bubblewrap", "landlock", "contained", "none"]
+Level: TypeAlias = Literal["bubblewrap", "landlock", "seatbelt", "contained", "none"]
 
 _EVERYTHING = Visible((), ("/",))
 PROTECTED_FILES = "protected files"
@@ -55,4 +55,4 @@ class Isolation:
     @property
     def is_sandbox(self) -> bool:
         """Return whether files outside the workspace are out of reach."""
-        return self.level in {"bubblewrap", "landlock"}
+        return self.level in {"bubblewrap", "landlock", "seatbelt"}

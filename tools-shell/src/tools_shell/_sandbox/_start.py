@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from tools_core.files import is_inside
+from tools_shell._sandbox import _seatbelt as seatbelt
 from tools_shell._sandbox._bubblewrap import WRAPPERS, options
 from tools_shell._sandbox._visible import top_entries
 from tools_shell._supervisor._request import GIT_CONFIG, Request
@@ -32,6 +33,17 @@ def start(command: Command) -> Process:
             from tools_shell._process._direct import Direct
 
             return Direct(command.arguments, command.environment, command.workdir, command.extra, **streams)
+        if command.isolation.level == "seatbelt":
+            from tools_shell._process._direct import Direct
+
+            arguments, environment = seatbelt.wrap(
+                command.arguments,
+                command.environment,
+                command.isolation.seen,
+                command.isolation.guard.places if command.isolation.guard is not None else (),
+                network=command.isolation.network,
+            )
+            return Direct(arguments, environment, command.workdir, command.extra, **streams)
         from tools_shell._process._supervised import Supervised
 
         if command.isolation.level == "landlock":

@@ -109,6 +109,8 @@ class ShellTool(Tool, abstract=True):
             "isolation_level": self._sandbox.level,
             "not_isolated": list(isolation.missing),
         }
+        if isolation.level == "seatbelt":
+            facts["warnings"] = ["the level 'seatbelt' is experimental and not tested on this system"]
         if self._sandbox.level == "sandboxed" and not isolation.is_sandbox:
             try:
                 isolation_for(replace(self._sandbox, level="required"), place)
