@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 
@@ -267,3 +268,58 @@ def test_no_descriptor_is_left_open(files, root):
     after = os.dup(0)
     os.close(after)
     assert after == before
+
+
+def test_a_notebook_is_shown_as_cells_with_outputs(read, root):
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+        {
+            "cell_type": "code", "execution_count": 3, "source": "1 / 0",
+            "outputs": [
+                {"output_type": "stream", "text": ["printed\n"]},
+                {"output_type": "display_data", "data": {"text/plain": "<Figure>", "image/png": "aaaa"}},
+                {"output_type": "error", "ename": "ZeroDivisionError", "evalue": "division by zero"},
+            ],
+        },
+    ]  # fmt: skip
+    (root / "a.ipynb").write_text(json.dumps({"cells": cells}))
+    text = read(path="a.ipynb", line_numbers=False).output
+    assert text.startswith("--- cell 1 (markdown) ---\n# Title\ntext\n--- cell 2 (code, run 3) ---\n1 / 0\n")
+    assert "printed\n" in text
+    assert "<Figure>\n[image/png]\n" in text
+    assert "ZeroDivisionError: division by zero" in text
+    page = read(path="a.ipynb", offset=2, limit=1)
+    assert page.output.startswith("2\t# Title\n")
+    assert "continue with offset=3" in page.output
+    (root / "broken.ipynb").write_text('{"cells": 1}')
+    assert read(path="broken.ipynb").output == '1\t{"cells": 1}'
+
+
+def pdf(*texts):
+    """A PDF with one line of text on each page."""
+    pages = " ".join(f"{3 + 2 * number} 0 R" for number in range(len(texts)))
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{pages}] /Count {len(texts)} >>"]
+    font = "<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+    for number, text in enumerate(texts):
+        stream = f"BT /F 12 Tf 50 700 Td ({text}) Tj ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Resources {font} /Contents {4 + 2 * number} 0 R >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    body = "".join(f"{number} 0 obj\n{text}\nendobj\n" for number, text in enumerate(objects, 1))
+    return f"%PDF-1.4\n{body}trailer << /Root 1 0 R /Size {len(objects) + 1} >>\nstartxref\n0\n%%EOF\n".encode()
+
+
+def test_pages_of_a_pdf_are_read_as_text(read, root):
+    pytest.importorskip("pypdf")
+    (root / "a.pdf").write_bytes(pdf("first", "second", "third"))
+    assert read(path="a.pdf", pages="2-9").output == "--- page 2 of 3 ---\nsecond\n--- page 3 of 3 ---\nthird\n"
+    assert "has 3 pages" in read(path="a.pdf", pages="4").error
+    (root / "b.pdf").write_bytes(b"%PDF-1.4 nothing")
+    assert "cannot be read" in read(path="b.pdf", pages="1").error
+
+
+@pytest.mark.parametrize("pages", ["0", "5-3", "1,2", "x"])
+def test_pages_must_be_a_page_or_a_range(read, root, pages):
+    (root / "a.pdf").write_bytes(b"%PDF-1.4")
+    assert read(path="a.pdf", pages=pages).error_type == "validation_error"
