@@ -37,6 +37,9 @@ BUILT_IN = {
 COMPANIONS = {
     "run": ("tools-agent", "run an agent with the tools"),
     "sessions": ("tools-agent", "list, show, fork and delete the sessions of agents"),
+    "changes": ("tools-workspace", "show what tools changed in a copy of the workspace"),
+    "apply": ("tools-workspace", "apply the changes of a copy to the workspace"),
+    "undo": ("tools-workspace", "restore the content from before changes were applied"),
     "serve": ("tools-mcp", "serve the tools to MCP clients"),
     "mcp": ("tools-mcp", "use MCP servers, and let MCP clients use the tools"),
     "policy": ("tools-runtime", "explain and check the policy, and manage approvals"),

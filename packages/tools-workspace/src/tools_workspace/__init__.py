@@ -1,0 +1,19 @@
+"""Copies of a workspace, in which tools and agents run: look at the changes, then apply, discard or undo them.
+
+from tools_workspace import Workspace
+
+workspace = Workspace(".")
+with workspace.copy() as copy:
+    ...  # run tools with the workspace `copy.path`
+    print(copy.changes().summary())
+    copy.apply()
+workspace.undo()
+"""
+
+from tools_workspace._apply import ConflictError
+from tools_workspace._changes import Change, Changes
+from tools_workspace._history import Changeset
+from tools_workspace._tree import WorkspaceError
+from tools_workspace._workspace import Workspace, WorkspaceCopy
+
+__all__ = ["Change", "Changes", "Changeset", "ConflictError", "Workspace", "WorkspaceCopy", "WorkspaceError"]

@@ -1,0 +1,220 @@
+"""Changes between a workspace and its copy, with diffs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import stat
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, overload
+
+from tools_workspace._tree import State, same_content, scan, state_of
+
+TEXT_LIMIT = 1_000_000  # bytes of a file that is compared line by line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A file, folder or link that differs between the workspace and the copy.
+
+    `old_path` is the former path of a renamed file, and `path` otherwise. `size` and `old_size` are bytes; `mode` and
+    `old_mode` are permissions, such as 0o644.
+    """
+
+    kind: Literal["added", "changed", "deleted", "renamed", "mode"]
+    path: str
+    old_path: str
+    type: str
+    size: int = 0
+    old_size: int = 0
+    mode: int = 0
+    old_mode: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change as plain JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        name = self.path + ("/" if self.type == "folder" else "")
+        if self.kind == "renamed":
+            return f"renamed {self.old_path} -> {name}"
+        if self.kind == "mode":
+            return f"mode {name}: {self.old_mode:o} -> {self.mode:o}"
+        return f"{self.kind} {name}"
+
+
+class Changes(Sequence[Change]):
+    """The changes of a copy, sorted by path."""
+
+    def __init__(self, changes: Sequence[Change], original: str, copy: str) -> None:
+        self._changes = tuple(changes)
+        self._original, self._copy = original, copy
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Change]: ...
+    def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
+        return self._changes[index]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} changes>"
+
+    def summary(self) -> str:
+        """Return a line for each change, or `no changes`."""
+        return "\n".join(map(str, self)) or "no changes"
+
+    def diff(self) -> str:
+        """Return a unified diff of text, and a line for each other change: sizes, and dimensions of pictures."""
+        return "\n".join(text for change in self if (text := self._diff(change)))
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """Every path that an application would touch."""
+        return frozenset(path for change in self for path in (change.path, change.old_path))
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the changes as plain JSON, with the diff of each."""
+        return [change.to_dict() | {"diff": self._diff(change)} for change in self]
+
+    def _diff(self, change: Change) -> str:
+        old = os.path.join(self._original, change.old_path) if change.kind != "added" else None
+        new = os.path.join(self._copy, change.path) if change.kind != "deleted" else None
+        before, after = _lines(old), _lines(new)
+        if change.type != "file" or before is None or after is None or change.kind == "mode":
+            details = [_describe(path) for path in (old, new) if path is not None and change.type == "file"]
+            is_same = change.kind in ("renamed", "mode")
+            return str(change) + (f" ({' -> '.join(details)})" if details and not is_same else "")
+        names = (
+            f"a/{change.old_path}" if old else "/dev/null",
+            f"b/{change.path}" if new else "/dev/null",
+        )
+        lines = difflib.unified_diff(before, after, *names, lineterm="")
+        return "\n".join(lines) or str(change)
+
+
+def compare(
+    original: str,
+    copy: str,
+    originals: Mapping[str, Sequence[int]],
+    copies: Mapping[str, Sequence[int]],
+    skip: Sequence[str],
+) -> Changes:
+    """Return the changes of a copy since it was made.
+
+    `originals` and `copies` are the states at that time. Content is read only if the state of a file has changed.
+    """
+    now = scan(copy, skip)
+    added = [path for path in now if path not in copies and now[path].kind != "special"]
+    deleted = [path for path in copies if path not in now]
+    result: list[Change] = []
+    for path, state in now.items():
+        before = copies.get(path)
+        if before is None or tuple(before) == state or not state.has_changed(State(*before)):
+            continue
+        old = State(*originals[path])
+        if state.kind != old.kind:
+            deleted.append(path)
+            added.append(path)
+        elif state.kind != "folder" and not same_content(os.path.join(original, path), os.path.join(copy, path)):
+            result.append(_change("changed", path, path, old, state))
+        elif stat.S_IMODE(state.mode) != stat.S_IMODE(old.mode) and state.kind != "link":
+            result.append(_change("mode", path, path, old, state))
+    renames = dict(_renames(original, copy, originals, now, added, deleted))
+    for path in added:
+        if path not in renames:
+            result.append(_change("added", path, path, None, now[path]))
+        else:
+            result.append(_change("renamed", path, renames[path], State(*originals[renames[path]]), now[path]))
+    removed = set(renames.values())
+    result += [_change("deleted", path, path, State(*originals[path]), None) for path in deleted if path not in removed]
+    return Changes(sorted(result, key=lambda change: (change.path, change.kind)), original, copy)
+
+
+def _change(kind: Any, path: str, old_path: str, old: State | None, new: State | None) -> Change:
+    state = new or old
+    return Change(
+        kind=kind,
+        path=path,
+        old_path=old_path,
+        type=state.kind if state else "file",
+        size=new.size if new else 0,
+        old_size=old.size if old else 0,
+        mode=stat.S_IMODE(new.mode) if new else 0,
+        old_mode=stat.S_IMODE(old.mode) if old else 0,
+    )
+
+
+def _renames(
+    original: str,
+    copy: str,
+    originals: Mapping[str, Sequence[int]],
+    now: Mapping[str, State],
+    added: Sequence[str],
+    deleted: Sequence[str],
+) -> Iterator[tuple[str, str]]:
+    """Yield the new and the old path of files with the same content and mode."""
+    by_size: dict[int, list[str]] = {}
+    for path in deleted:
+        state = State(*originals[path])
+        if state.kind == "file" and state.size and path not in now:
+            by_size.setdefault(state.size, []).append(path)
+    for path in added:
+        state = now[path]
+        if state.kind != "file" or path in originals:
+            continue
+        for old in by_size.get(state.size, ()):
+            if State(*originals[old]).mode == state.mode and same_content(
+                os.path.join(original, old), os.path.join(copy, path)
+            ):
+                by_size[state.size].remove(old)
+                yield path, old
+                break
+
+
+def _lines(path: str | None) -> list[str] | None:
+    """Return the lines of a text file; None for other files, and for large ones."""
+    if path is None:
+        return []
+    state = state_of(path)
+    if state is None or state.kind != "file" or state.size > TEXT_LIMIT:
+        return None
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return None if b"\0" in data else data.decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        return None
+
+
+def _describe(path: str) -> str:
+    """Return the size of a file, and the dimensions of a picture."""
+    state = state_of(path)
+    if state is None or state.kind != "file":
+        return "nothing"
+    with open(path, "rb") as file:
+        head = file.read(65_536)
+    dimensions = _dimensions(head)
+    return f"{state.size:,} bytes" + (f", {dimensions[0]} x {dimensions[1]}" if dimensions else "")
+
+
+def _dimensions(head: bytes) -> tuple[int, int] | None:
+    """Return the width and the height of a PNG, a GIF or a JPEG."""
+    if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
+        return struct.unpack(">II", head[16:24])
+    if head[:6] in (b"GIF87a", b"GIF89a") and len(head) >= 10:
+        return struct.unpack("<HH", head[6:10])
+    position = 2
+    while head.startswith(b"\xff\xd8") and position + 9 <= len(head) and head[position] == 0xFF:
+        marker, length = head[position + 1], int.from_bytes(head[position + 2 : position + 4], "big")
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a frame
+            height, width = struct.unpack(">HH", head[position + 5 : position + 9])
+            return width, height
+        position += 2 + length
+    return None

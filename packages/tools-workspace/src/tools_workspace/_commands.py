@@ -1,0 +1,126 @@
+"""`ask-tools changes`, `apply` and `undo`: show copies of the workspace, apply their changes, and undo them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from tools_core.command import CommandError, counted, write, write_json
+from tools_workspace._tree import WorkspaceError
+from tools_workspace._workspace import Workspace, WorkspaceCopy
+
+
+def configure_changes(parser: ArgumentParser) -> None:
+    """Add the arguments of `changes`."""
+    parser.description = "Show what tools changed in a copy of the workspace."
+    parser.epilog = (
+        "Exit codes: 0 success, 1 the copy cannot be made or read, 2 wrong usage.\n\nexamples:\n"
+        "  ask-tools changes --new\n  ask-tools changes --stat\n  ask-tools changes --discard"
+    )
+    _add_copy(parser)
+    parser.add_argument("--new", action="store_true", help="copy the workspace first, and print the path of the copy")
+    parser.add_argument("--stat", action="store_true", help="a line for each change, without the diff")
+    parser.add_argument("--discard", action="store_true", help="remove the copy with its changes")
+    parser.set_defaults(run=_changes)
+
+
+def configure_apply(parser: ArgumentParser) -> None:
+    """Add the arguments of `apply`."""
+    parser.description = "Apply the changes of a copy to the workspace."
+    parser.epilog = (
+        "Nothing is applied if an original changed meanwhile. ask-tools undo restores the old content.\n"
+        "Exit codes: 0 success, 1 a conflict or a file that cannot be written, 2 wrong usage.\n\nexamples:\n"
+        "  ask-tools apply\n  ask-tools apply src README.md --keep"
+    )
+    parser.add_argument("paths", metavar="PATH", nargs="*", help="apply the changes of these files and folders alone")
+    _add_copy(parser)
+    parser.add_argument("--keep", action="store_true", help="keep the copy although all changes are applied")
+    parser.set_defaults(run=_apply, intermixed=True)
+
+
+def configure_undo(parser: ArgumentParser) -> None:
+    """Add the arguments of `undo`."""
+    parser.description = "Restore the content of the workspace from before changes were applied."
+    parser.epilog = (
+        "Exit codes: 0 success, 1 a file changed since, or there is nothing to undo.\n\nexamples:\n"
+        "  ask-tools undo --list"
+    )
+    parser.add_argument("id", metavar="ID", nargs="?", help="the changeset; by default the latest")
+    parser.add_argument("--list", action="store_true", help="list the changesets of the workspace")
+    parser.add_argument("--workspace", metavar="DIR", help="the workspace; by default the current folder")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=_undo)
+
+
+def _add_copy(parser: ArgumentParser) -> None:
+    parser.add_argument("--copy", metavar="ID", help="the copy; by default the latest of the workspace")
+    parser.add_argument("--workspace", metavar="DIR", help="the workspace; by default the current folder")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _copy_of(options: Namespace) -> WorkspaceCopy:
+    workspace = Workspace(options.workspace)
+    copies = workspace.copies()
+    matches = [copy for copy in copies if options.copy in (None, copy.id)]
+    if not matches:
+        names = f"copies: {', '.join(copy.id for copy in copies)}" if copies else "make one: ask-tools changes --new"
+        raise CommandError(f"{workspace.path} has no copy {options.copy or ''}".rstrip(), names)
+    return matches[0]
+
+
+def _changes(options: Namespace) -> int:
+    try:
+        copy = Workspace(options.workspace).copy() if options.new else _copy_of(options)
+        if options.new and not options.json:
+            write(copy.path)
+            return 0
+        if options.discard:
+            copy.discard()
+            write(f"discarded the copy {copy.id}")
+            return 0
+        changes = copy.changes()
+    except WorkspaceError as error:
+        raise CommandError(str(error), status=1) from error
+    if options.json:
+        write_json({"copy": copy.id, "path": copy.path, "not_copied": copy.not_copied, "changes": changes.to_list()})
+    else:
+        write(changes.summary() if options.stat or not changes else changes.diff())
+    return 0
+
+
+def _apply(options: Namespace) -> int:
+    copy = _copy_of(options)
+    try:
+        changeset = copy.apply(options.paths or None, title="ask-tools apply")
+        is_complete = not copy.changes()
+        if is_complete and not options.keep:
+            copy.discard()
+    except WorkspaceError as error:
+        raise CommandError(str(error), f"the copy is in {copy.path}", status=1) from error
+    if options.json:
+        write_json({"copy": copy.id, "changeset": changeset.to_dict() if changeset else None})
+    elif changeset is None:
+        write("no changes")
+    else:
+        write("\n".join(changeset.changes))
+        write(f"applied {counted(len(changeset.changes), 'change')}; to undo: ask-tools undo {changeset.id}")
+    return 0
+
+
+def _undo(options: Namespace) -> int:
+    try:
+        workspace = Workspace(options.workspace)
+        if options.list:
+            changesets = workspace.changesets()
+            if options.json:
+                write_json([changeset.to_dict() for changeset in changesets])
+            else:
+                write("\n".join(map(str, changesets)) or f"no changesets in {workspace.path}")
+            return 0
+        changeset = workspace.undo(options.id)
+    except WorkspaceError as error:
+        raise CommandError(str(error), status=1) from error
+    if options.json:
+        write_json(changeset.to_dict())
+    else:
+        write(f"undone {counted(len(changeset.changes), 'change')} of {changeset.id}")
+    return 0

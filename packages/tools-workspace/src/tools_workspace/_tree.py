@@ -1,0 +1,201 @@
+"""Trees of files: read their state, copy them, and compare single files by content."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+COPY = ["cp", "-av", "--reflink=auto"] if sys.platform == "linux" else ["cp", "-Rpvc"]
+BATCH = 500  # paths for one process of cp
+
+
+class WorkspaceError(Exception):
+    """An operation that is not possible; the message names a way out."""
+
+
+class State(NamedTuple):
+    """The state of a file, a folder or a link; equal states mean that it is unchanged."""
+
+    mode: int
+    size: int
+    mtime: int  # nanoseconds
+    inode: int
+    ctime: int  # nanoseconds
+
+    @property
+    def kind(self) -> str:
+        """`file`, `folder`, `link`, or `special` for sockets, pipes and devices."""
+        if stat.S_ISREG(self.mode):
+            return "file"
+        return "folder" if stat.S_ISDIR(self.mode) else "link" if stat.S_ISLNK(self.mode) else "special"
+
+    def has_changed(self, other: State) -> bool:
+        """Return whether the content or the mode may differ; a folder changes with its mode alone."""
+        return self.mode != other.mode or (self.kind != "folder" and self[1:] != other[1:])
+
+
+def state_of(path: str) -> State | None:
+    """Return the state of a path, without following links; None if it does not exist."""
+    try:
+        result = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return State(result.st_mode, result.st_size, result.st_mtime_ns, result.st_ino, result.st_ctime_ns)
+
+
+def scan(folder: str, skip: Iterable[str] = ()) -> dict[str, State]:
+    """Return the state of everything below a folder, by relative path; folders come before their content."""
+    skipped = frozenset(skip)
+    result: dict[str, State] = {}
+    pending = [""]
+    while pending:
+        prefix = pending.pop()
+        try:
+            entries = os.scandir(os.path.join(folder, prefix))
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # deleted meanwhile
+        with entries:
+            for entry in entries:
+                path = prefix + entry.name
+                if path in skipped:
+                    continue
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                result[path] = State(info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, info.st_ctime_ns)
+                if stat.S_ISDIR(info.st_mode):
+                    pending.append(path + "/")
+    return result
+
+
+def copy_tree(
+    source: str,
+    target: str,
+    tree: dict[str, State],
+    skip: Iterable[str] = (),
+    on_progress: Callable[[int, int], object] | None = None,
+) -> list[str]:
+    """Copy a scanned tree with modes, times, links and holes; return the special files, which are not copied.
+
+    A file system that can share blocks between files copies without reading them.
+    """
+    special = [path for path, state in tree.items() if state.kind == "special"]
+    # `cp` copies whole folders, except folders with something to skip: their entries are copied one by one.
+    partial = {parent for path in (*special, *skip) for parent in _parents(path) if parent in tree}
+    excluded = frozenset((*special, *skip))
+    os.makedirs(target)
+    folders = sorted(partial)
+    for path in folders:
+        os.mkdir(os.path.join(target, path))
+    done = 0
+    for parent in ["", *folders]:
+        prefix = f"{parent}/" if parent else ""
+        with os.scandir(os.path.join(source, parent)) as entries:
+            names = [e.name for e in entries if prefix + e.name not in excluded and prefix + e.name not in partial]
+        for start in range(0, len(names), BATCH):
+            paths = [os.path.join(source, parent, name) for name in names[start : start + BATCH]]
+            for _ in _run_copy([*paths, os.path.join(target, parent) + "/"]):
+                done += 1
+                if on_progress is not None and done % 100 == 0:
+                    on_progress(min(done, len(tree)), len(tree))
+    if on_progress is not None:
+        on_progress(len(tree), len(tree))
+    for path in ["", *folders][::-1]:
+        shutil.copystat(os.path.join(source, path), os.path.join(target, path))
+    return special
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path:
+        path = os.path.dirname(path)
+        yield path
+
+
+def _run_copy(words: list[str]) -> Iterator[str]:
+    """Run `cp`, and yield a line for each copied entry."""
+    with (
+        tempfile.TemporaryFile("w+", errors="replace") as problems,
+        subprocess.Popen(
+            [*COPY, "--", *words], stdout=subprocess.PIPE, stderr=problems, text=True, errors="replace"
+        ) as process,
+    ):
+        yield from process.stdout or ()
+        if process.wait():
+            problems.seek(0)
+            raise WorkspaceError(f"the workspace cannot be copied: {problems.read().strip()[-500:]}")
+
+
+def copy_file(source: str, target: str) -> None:
+    """Copy a file with its mode, times and attributes; share its blocks if the file system can."""
+    with open(source, "rb") as reader, open(target, "wb") as writer:
+        try:
+            fcntl.ioctl(writer.fileno(), 0x40049409, reader.fileno())  # FICLONE
+        except OSError:
+            shutil.copyfileobj(reader, writer, 1 << 20)
+    shutil.copystat(source, target)
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder with everything in it, also below folders that are not writable."""
+
+    def make_writable(function: Callable[[str], object], path: str, _: object) -> None:
+        os.chmod(os.path.dirname(path), 0o700)
+        if os.path.isdir(path) and not os.path.islink(path):
+            os.chmod(path, 0o700)
+        function(path)
+
+    if os.path.lexists(folder):
+        shutil.rmtree(folder, onerror=make_writable)
+
+
+def same_content(first: str, second: str) -> bool:
+    """Return whether two files have the same bytes, or two links the same target."""
+    if os.path.islink(first) or os.path.islink(second):
+        return os.path.islink(first) and os.path.islink(second) and os.readlink(first) == os.readlink(second)
+    try:
+        with open(first, "rb") as old, open(second, "rb") as new:
+            while data := old.read(1 << 20):
+                if data != new.read(len(data)):
+                    return False
+            return not new.read(1)
+    except OSError:
+        return False
+
+
+def fingerprint(path: str) -> list[str | int] | None:
+    """Return what decides whether two places hold the same: kind, mode, and the content; None for nothing."""
+    state = state_of(path)
+    if state is None:
+        return None
+    mode = stat.S_IMODE(state.mode)
+    if state.kind == "file":
+        with open(path, "rb") as file:
+            return ["file", mode, hashlib.file_digest(file, "sha256").hexdigest()]
+    return ["link", 0, os.readlink(path)] if state.kind == "link" else [state.kind, mode, ""]
+
+
+@contextmanager
+def locked(path: str) -> Generator[None]:
+    """Hold a lock file; another process that holds it is a WorkspaceError."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = "another process applies or undoes changes of this workspace now: wait until it ends"
+            raise WorkspaceError(message) from None
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(descriptor)

@@ -1,0 +1,215 @@
+"""Apply the changes of a copy, and undo them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools_workspace import ConflictError, Workspace, WorkspaceError
+
+
+@pytest.fixture
+def copy(folder, tidy):
+    """A copy with changes of every kind."""
+    copy = Workspace(folder).copy()
+    tidy(Path(copy.path))
+    return copy
+
+
+def test_applying_makes_the_workspace_equal_to_the_copy_and_undo_restores_it(folder, copy, tree):
+    before = tree(folder)
+    changeset = copy.apply(title="test")
+    assert tree(folder) == tree(Path(copy.path))
+    assert (changeset.state, len(changeset.changes), list(copy.changes())) == ("applied", 11, [])
+    assert copy.apply() is None
+    assert Workspace(folder).undo().state == "undone"
+    assert tree(folder) == before
+    with pytest.raises(WorkspaceError, match="nothing to undo"):
+        Workspace(folder).undo()
+
+
+def test_some_paths_are_applied_with_the_folders_that_they_need(folder, copy):
+    copy.apply(["new/folder/file", "notes.txt"])
+    assert (folder / "new/folder/file").read_text() == "new\n"
+    assert not (folder / "notes.txt").exists()
+    assert (folder / "src/main.py").read_text() == "one\ntwo\nthree\n"
+    assert len(copy.changes()) == 7
+    with pytest.raises(WorkspaceError, match="nothing has no changes; changed: link"):
+        copy.apply(["nothing"])
+
+
+def test_undo_takes_back_the_latest_changes_first(folder, copy, tree):
+    before = tree(folder)
+    copy.apply(["notes.txt"])
+    copy.apply()
+    Workspace(folder).undo()
+    assert not (folder / "notes.txt").exists()
+    Workspace(folder).undo()
+    assert tree(folder) == before
+
+
+def test_a_changed_original_is_a_conflict_and_nothing_is_applied(folder, copy, tree):
+    (folder / "src/main.py").write_text("mine\n")
+    (folder / "new").write_text("mine")
+    before = tree(folder)
+    with pytest.raises(ConflictError, match="nothing was applied and the copy remains") as conflict:
+        copy.apply()
+    assert conflict.value.paths == ("new", "src/main.py")
+    assert tree(folder) == before
+    copy.apply(["notes.txt"])  # others can be applied
+
+
+def test_two_copies_with_changes_of_one_file_conflict(folder):
+    first, second = Workspace(folder).copy(), Workspace(folder).copy()
+    for number, copy in enumerate((first, second)):
+        Path(copy.path, "notes.txt").write_text(f"{number}\n")
+    first.apply()
+    with pytest.raises(ConflictError, match=r"notes\.txt"):
+        second.apply()
+    assert (folder / "notes.txt").read_text() == "0\n"
+
+
+def test_undo_refuses_if_a_file_changed_since(folder, copy, tree):
+    copy.apply()
+    (folder / "src/main.py").write_text("later work\n")
+    before = tree(folder)
+    with pytest.raises(ConflictError, match=r"nothing was undone: src/main\.py"):
+        Workspace(folder).undo()
+    assert tree(folder) == before
+
+
+def test_undo_keeps_new_files_in_a_folder_that_it_removes(folder, copy):
+    copy.apply()
+    (folder / "new/mine").write_text("mine")
+    Workspace(folder).undo()
+    assert (folder / "new/mine").read_text() == "mine"
+
+
+def test_a_link_out_of_the_workspace_is_applied_as_a_link(folder, tmp_path):
+    (tmp_path / "outside").write_text("outside")
+    copy = Workspace(folder).copy()
+    os.symlink(tmp_path / "outside", f"{copy.path}/way-out")
+    copy.apply()
+    assert os.readlink(folder / "way-out") == str(tmp_path / "outside")
+    assert (tmp_path / "outside").read_text() == "outside"
+
+
+def test_old_changesets_are_removed(folder):
+    copy = Workspace(folder, keep_bytes=3000).copy()
+    for number in range(3):
+        Path(copy.path, "notes.txt").write_text(str(number) * 2000)
+        copy.apply()
+    assert len(Workspace(folder).changesets()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write into every folder")
+def test_a_folder_that_cannot_be_written_leaves_everything_as_it_was(folder, copy, tree):
+    (folder / "src").chmod(0o500)
+    before = tree(folder)
+    with pytest.raises(WorkspaceError, match="nothing was applied"):
+        copy.apply()
+    assert tree(folder) == before
+    (folder / "src").chmod(0o700)
+
+
+KILL = """
+import os, signal, sys
+from tools_workspace import Workspace
+action, limit, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+workspace = Workspace(folder)
+count = 0
+
+def kill(event, arguments):
+    global count
+    changes = event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.symlink", "os.utime")
+    if changes or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)):
+        count += 1
+        if count == limit:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(kill)
+if action == "copy":
+    workspace.copy()
+elif action == "apply":
+    workspace.copies()[0].apply()
+else:
+    workspace.undo()
+print(count)
+"""
+
+
+def run_and_kill(action, folder, limit):
+    """Run an action in a process that is killed before its change number `limit`; return whether it is_complete."""
+    process = subprocess.run([sys.executable, "-c", KILL, action, str(limit), str(folder)], check=False)
+    return process.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["apply", "undo"])
+def test_a_kill_during_an_application_leaves_whole_files_and_can_be_continued(folder, copy, tree, then):
+    old, new = tree(folder), tree(Path(copy.path))
+    limit, is_complete = 1, False
+    while not is_complete:
+        is_complete = run_and_kill("apply", folder, limit)
+        for path, value in tree(folder).items():
+            is_temporary = path.endswith(".tmp")
+            folders = path in ("new", "new/folder", "link")  # their mode is set in the end
+            assert is_temporary or folders or value in (old.get(path), new.get(path)), (limit, path)
+        workspace = Workspace(folder)
+        if then == "apply":
+            workspace.copies()[0].apply()
+            assert tree(folder) == new, limit
+        if any(changeset.state != "undone" for changeset in workspace.changesets()):
+            workspace.undo()
+        assert tree(folder) == old, limit
+        workspace.copies()[0].discard()
+        remake(workspace, new)
+        limit += 2
+    assert limit > 20
+
+
+@pytest.mark.slow
+def test_a_kill_during_an_undo_leaves_whole_files_and_can_be_continued(folder, copy, tree):
+    old, new = tree(folder), tree(Path(copy.path))
+    limit, is_complete = 1, False
+    while not is_complete:
+        workspace = Workspace(folder)
+        workspace.copies()[0].apply()
+        is_complete = run_and_kill("undo", folder, limit)
+        if any(changeset.state != "undone" for changeset in workspace.changesets()):
+            workspace.undo()
+        assert tree(folder) == old, limit
+        workspace.copies()[0].discard()
+        remake(workspace, new)
+        limit += 2
+    assert limit > 20
+
+
+@pytest.mark.slow
+def test_a_kill_during_a_copy_leaves_no_copy(folder, tree):
+    before = tree(folder)
+    for limit in range(1, 9):
+        is_complete = run_and_kill("copy", folder, limit)
+        assert tree(folder) == before
+        assert is_complete or Workspace(folder).copies() == []
+
+
+def remake(workspace, content):
+    """Make a new copy with the same changes."""
+    root = Path(workspace.copy().path)
+    existing = {path.relative_to(root).as_posix() for path in root.rglob("*")}
+    for path in sorted(existing - content.keys(), reverse=True):
+        (root / path).rmdir() if (root / path).is_dir() else (root / path).unlink()
+    if (root / "link").is_symlink():
+        (root / "link").unlink()
+    for path, (mode, data) in content.items():
+        place = root / path
+        if data is None:
+            place.mkdir(exist_ok=True)
+        elif not place.exists() or place.read_bytes() != data:
+            place.write_bytes(data)
+        place.chmod(mode & 0o7777)

@@ -1,0 +1,101 @@
+"""Copies of a workspace."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+from tools_workspace import Workspace, WorkspaceError
+
+
+def test_a_copy_has_the_same_files_modes_times_and_links(folder, tree):
+    os.utime(folder / "notes.txt", ns=(1, 1_000_000_001))
+    copy = Workspace(folder).copy()
+    path = copy.path
+    assert tree(type(folder)(path)) == tree(folder)
+    assert os.stat(f"{path}/notes.txt").st_mtime_ns == 1_000_000_001
+    assert (os.fspath(copy), list(copy.changes())) == (path, [])
+
+
+def test_holes_of_a_sparse_file_stay_holes(folder):
+    with open(folder / "sparse", "wb") as file:
+        file.truncate(50_000_000)
+    copy = Workspace(folder).copy()
+    assert os.stat(f"{copy.path}/sparse").st_blocks * 512 < 1_000_000
+
+
+def test_sockets_and_pipes_are_named_and_not_copied(folder):
+    os.mkfifo(folder / "src/pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        os.chdir(folder)
+        server.bind("socket")
+        copy = Workspace(folder).copy()
+    assert sorted(copy.not_copied) == ["socket", "src/pipe"]
+    assert (os.path.exists(f"{copy.path}/src/main.py"), list(copy.changes())) == (True, [])
+
+
+def test_ignored_folders_are_shared_with_the_original(folder):
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules/module.js").write_text("1")
+    copy = Workspace(folder).copy(ignore=["node_modules", "not there"])
+    assert os.path.samefile(f"{copy.path}/node_modules", folder / "node_modules")
+    assert list(copy.changes()) == []
+
+
+def test_a_large_workspace_is_refused_with_its_size(folder):
+    with pytest.raises(WorkspaceError, match=r"bytes in 8 files: pass limit=None"):
+        Workspace(folder).copy(limit=1000)
+    assert Workspace(folder).copies() == []
+
+
+def test_copies_are_listed_until_they_are_discarded(folder, home):
+    first, second = Workspace(folder).copy(), Workspace(folder).copy()
+    (home / "other").mkdir()
+    Workspace(home / "other").copy()
+    assert [copy.id for copy in Workspace(folder).copies()] == [second.id, first.id]
+    os.makedirs(f"{second.path}/closed/inner")
+    os.chmod(f"{second.path}/closed", 0o500)
+    second.discard()
+    assert ([copy.id for copy in Workspace(folder).copies()], os.path.exists(second.path)) == ([first.id], False)
+    with pytest.raises(WorkspaceError, match="was discarded"):
+        second.changes()
+
+
+def test_the_end_of_a_block_discards_the_copy_unless_it_failed(folder):
+    with Workspace(folder).copy() as copy:
+        pass
+    assert not os.path.exists(copy.path)
+    with pytest.raises(ZeroDivisionError), Workspace(folder).copy() as copy:
+        _ = 1 / 0
+    assert os.path.exists(copy.path)
+
+
+def test_git_works_in_a_copy(folder):
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], cwd=folder, check=True)
+    copy = Workspace(folder).copy()
+    status = subprocess.run([*git, "status", "--short"], cwd=copy.path, capture_output=True, text=True, check=True)
+    assert status.stdout == ""
+    subprocess.run([*git, "checkout", "-qb", "work"], cwd=copy.path, check=True)
+    copy.apply()
+    branch = subprocess.run(["git", "branch", "--show-current"], cwd=folder, capture_output=True, text=True, check=True)
+    assert branch.stdout == "work\n"
+
+
+def test_progress_ends_with_all_entries(folder):
+    reports = []
+    Workspace(folder).copy(on_progress=lambda done, total: reports.append((done, total)))
+    assert reports[-1] == (8, 8)
+
+
+def test_earlier_copies_and_settings_of_the_user_are_not_copied(home):
+    (home / ".config/ask-tools").mkdir(parents=True)
+    (home / ".config/ask-tools/policy.toml").write_text("")
+    Workspace(home).copy()
+    copy = Workspace(home).copy()
+    assert [name for _, _, names in os.walk(copy.path) for name in names] == []
+    assert list(copy.changes()) == []
