@@ -59,6 +59,7 @@ class Execution:
     context: Context
     batch: Batch
     in_loop: bool = False
+    in_hook: bool = False  # a coroutine of a hook runs
     attempts: int = 0
     result: Result = _NO_RESULT
     has_ended: bool = False

@@ -71,7 +71,7 @@ def enter_all(gates: Iterable[Gate], context: Context) -> Steps[tuple[Gate, ...]
             continue
         try:
             yield Wait(turn, context, context.deadline)
-        except GeneratorExit:  # the event loop was closed
+        except BaseException:  # the task was cancelled, or its event loop closed
             gate.withdraw(turn)
             leave_all(entered)
             raise

@@ -293,21 +293,29 @@ def _in_order(wave: Sequence[Execution], completed: Iterator[Execution], *, as_c
 
 
 async def _arun(execution: Execution) -> Execution:
-    """Run a call in the running event loop; cancel hooks that exceed its deadline, or its cancellation, and a grace."""
+    """Run a call in the running event loop; cancel a hook that continues after the deadline or a cancellation."""
     execution.in_loop = True
-    context, loop, grace = execution.context, asyncio.get_running_loop(), execution.place.margin + _HOOK_GRACE
-    timeout = asyncio.timeout(None if context.remaining is None else context.remaining + grace)
+    context, loop, task = execution.context, asyncio.get_running_loop(), asyncio.current_task()
+    timers: list[asyncio.TimerHandle] = []
+
+    def watch(seconds: float) -> None:
+        timers[:] = [loop.call_later(seconds, stop)]
 
     def stop() -> None:
-        with suppress(RuntimeError):  # the call has just ended
-            timeout.reschedule(loop.time() + grace)
+        if execution.in_hook and task is not None:
+            task.cancel()
+        if not execution.has_ended:
+            watch(_HOOK_GRACE)
 
-    async with timeout:
-        unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(stop))
-        try:
-            await adrive(execution.steps())
-        finally:
-            unregister()
+    if context.remaining is not None:
+        watch(context.remaining + _HOOK_GRACE)
+    unregister = context.on_cancel(lambda: loop.call_soon_threadsafe(watch, _HOOK_GRACE))
+    try:
+        await adrive(execution.steps())
+    finally:
+        unregister()
+        for timer in timers:
+            timer.cancel()
     return execution
 
 

@@ -29,6 +29,7 @@ class Execution(Protocol):
 
     context: Context
     in_loop: bool
+    in_hook: bool
 
     def run_approved(self, call: ToolCall, tool: Tool | None) -> Steps[Result]:
         """Run a call that has passed all hooks."""
@@ -62,7 +63,11 @@ class Hook(NamedTuple):
     def call(self, execution: Execution, *arguments: Any) -> Steps[Any]:
         """Call the function, in a worker thread if it may block an event loop."""
         if self.is_async:
-            return (yield from self.function(*arguments).__await__())
+            outer, execution.in_hook = execution.in_hook, True
+            try:
+                return (yield from self.function(*arguments).__await__())
+            finally:
+                execution.in_hook = outer
         if not (execution.in_loop and self.blocks):
             return self.function(*arguments)
         return (yield Wait(partial(self.function, *arguments))).result()
@@ -188,7 +193,11 @@ def _around_async(
         nonlocal result
         request = call if other is None else other
         inner_tool = tool if request.name == call.name else execution.tool_of(request)
-        result = yield from run_hooks(inner, request, inner_tool, execution)
+        execution.in_hook = False
+        try:
+            result = yield from run_hooks(inner, request, inner_tool, execution)
+        finally:
+            execution.in_hook = True
         return result
 
     try:
