@@ -212,4 +212,4 @@ TestSessions.settings = settings(max_examples=10, stateful_step_count=20, deadli
 
 @pytest.mark.slow
 class TestManySessions(SessionMachine.TestCase):
-    settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+    settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
