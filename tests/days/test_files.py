@@ -101,7 +101,8 @@ def test_a_figure_of_matplotlib_is_shown_and_saved(day):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     code = "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.savefig('plot.png')"
     result = day.call("python", code=code, timeout=120)
-    assert (day.workspace / "plot.png").read_bytes().startswith(b"\x89PNG") and "image" in result.content
+    assert (day.workspace / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert len(result.output["images"]) == 1
     assert day.call("read_file", path="plot.png").ok
 
 
