@@ -24,7 +24,7 @@ def place(tmp_path, monkeypatch):
     """The current folder, which is empty, and a home without sessions, policy and keys."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ASK_TOOLS_MODEL", "ASK_TOOLS_SESSIONS"):
         monkeypatch.delenv(name, raising=False)
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     (tmp_path / "folder").mkdir()
     monkeypatch.chdir(tmp_path / "folder")
@@ -200,3 +200,17 @@ def test_a_session_has_one_run_and_continues_after_ctrl_c(place):
     done = ask("run", "--session", "s", "--yes", "--tools", "./fast.py:list_directory,write_file")
     assert done.out.endswith("Done: summary.md has the list of files.\n")
     assert "Cancelled by the caller" in (place / "summary.md").read_text()
+
+
+def test_a_preview_changes_a_copy_until_the_changes_are_applied(place):
+    (place / "notes.txt").write_text("notes\n")
+    tools = ("--tools", "list_directory,write_file")
+    preview = ask("run", "Look around", "--model", "scripted:demo", *tools, "--preview")
+    assert "1 change in the copy " in preview.err
+    assert "  added summary.md\nkept; look: ask-tools changes" in preview.err
+    assert os.listdir(place) == ["notes.txt"]
+    assert "+# Summary" in ask("changes").out
+    assert "to undo: ask-tools undo" in ask("apply").out
+    assert (place / "summary.md").read_text().startswith("# Summary")
+    ask("undo")
+    assert os.listdir(place) == ["notes.txt"]

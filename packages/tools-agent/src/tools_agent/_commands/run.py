@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from uuid import uuid4
 
+from tools_agent._commands._preview import Preview
 from tools_agent._commands.sessions import add_store, opened, request_lines, short, unknown_session
 from tools_core import ToolCall
 from tools_core.command import (
@@ -41,6 +42,7 @@ Exit codes: 0 done; 1 interrupted, blocked, waiting for approval, or a failure; 
 
 examples:
   ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5
+  ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5 --preview
   ask-tools run 'What does this project do?' --model openai:gpt-5 --tools 'read_*,grep,glob'
   ask-tools run 'And its tests?' --session 4f0c91d2
   ask-tools run 'Show me how it works' --model scripted:demo      (needs no key and no network)
@@ -60,6 +62,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--instructions", metavar="TEXT", help="instructions of a new session")
     parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    text = "work in a copy of the workspace, and ask in the end whether to apply the changes; needs tools-workspace"
+    parser.add_argument("--preview", action="store_true", help=text)
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
     text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
@@ -88,9 +92,14 @@ def run(options: Namespace) -> int:
         except PolicyError as error:
             raise CommandError(str(error)) from error
         session, provider, workspace = _session(options, store, prompt)
+        ask = "all" if options.yes else ask_on_terminal
+        preview = Preview(workspace, ask) if options.preview else None
+        if preview is not None:
+            options.workspace = workspace = preview.path  # to continue the session there
+            ask = ask if options.yes else preview.approve
         agent = Agent(
             session, model=provider, tools=tools, max_steps=options.max_steps, policy=policy,
-            approve="all" if options.yes else ask_on_terminal, on_ask=answer_on_terminal,
+            approve=ask, on_ask=answer_on_terminal,
             tool_timeout=120.0, workspace=workspace, output_budget=options.output_budget or None,
             loop_detection=not options.no_loop_detection,
         )  # fmt: skip
@@ -103,7 +112,10 @@ def run(options: Namespace) -> int:
             return 130
         except (ProviderError, StoreError) as error:
             raise CommandError(str(error), resume, status=1) from error
-    return _report(response, session, resume, options)
+        code = _report(response, session, resume, options)
+        if preview is not None and response.outcome in ("completed", "halted"):
+            preview.finish()
+    return code
 
 
 def _session(options: Namespace, store: Store, prompt: str | None) -> tuple[Session, Any, str]:
