@@ -15,11 +15,12 @@ EXPECTED = {
     "the server has no resources": [
         r"resources-(?!list).*",
         r"sep-2164-resource-not-found:.*",
-        r"caching:sep-2549-resources-read-.*",
+        r"caching:sep-2549-resources-templates-list-.*",
     ],
     "the server has no prompts": [
         r"prompts-(?!list).*",
         r"input-required-result-non-tool-request",
+        r"server-stateless:sep-2575-server-sends-prompts-list-changed-on-subscription",
     ],
     "there is nothing to complete but arguments of prompts and resources": [r"completion-complete"],
     "the protocol deprecates logging and sampling and roots": [

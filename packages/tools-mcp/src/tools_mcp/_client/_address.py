@@ -88,7 +88,7 @@ def expanded(address: Address) -> Address:
 
 
 def _texts(value: Any) -> Iterator[Any]:
-    """Yield all values that are no object and no list."""
+    """Yield all strings and other scalars."""
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _texts(part)

@@ -19,18 +19,18 @@ def read_object(path: str) -> dict[str, Any]:
     """Return the object in a JSON file, empty where the file is missing; ValueError that names the file."""
     try:
         with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+            data = json.load(file)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise ValueError(f"{path} cannot be read: it is not a JSON object")  # noqa: TRY004  (of the file)
-    return found
+    return data
 
 
 def tool_names(remote: Iterable[str], prefix: str = "") -> dict[str, str]:
-    """Return a legal name for each name that the server uses; those that are legal stay as they are."""
+    """Return a legal name for each name that the server uses; legal names stay."""
     full_names = {name: prefix + name for name in remote}
     gemini = legal_names(full_names.values(), "gemini")  # begin with a letter or _
     openai = legal_names(gemini.values(), "openai")

@@ -97,7 +97,7 @@ class Session:
         return Result.halt(result) if (answer.meta or {}).get(_HALTED) is True else result
 
     async def close(self) -> None:
-        """End the session; a program that does not end by itself is killed."""
+        """End the session; a program that does not end with its input is killed."""
         self._connection.over.set()
         if not self._is_ready.is_set():
             self._task.cancel()
@@ -115,7 +115,7 @@ class Session:
                 streams = open_transport(address, self._connection, auth)
                 client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
                 async with client as self._client:
-                    # The toolset validates results; the SDK's validator can be kept busy by a pattern of the server.
+                    # The toolset validates results; a pattern of the server could stall the SDK's validator.
                     client.session.validate_tool_result = _accept  # type: ignore[method-assign, assignment]
                     start.deadline = math.inf
                     self._is_ready.set()
@@ -154,8 +154,8 @@ class Session:
             for _ in range(_MAX_PAGES):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:
-                    whole = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-                    definitions[tool.name] = {part: whole[part] for part in PARTS if part in whole}
+                    fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                    definitions[tool.name] = {part: fields[part] for part in PARTS if part in fields}
                 cursor = page.next_cursor
                 if not cursor:
                     return definitions

@@ -40,7 +40,7 @@ class McpToolset:
         server: A command as a list or one text, the URL of a server with streamable HTTP, or the entry of a server in
             a client's configuration: `{"command": "npx", "args": [...], "env": {...}, "cwd": "..."}` or
             `{"url": "...", "headers": {...}}`. `${NAME}` in a text is the value of a variable. A command gets HOME,
-            PATH and the like alone, and what `env` has.
+            PATH and four similar variables, and those of `env`.
         name: The server's name in errors, and the prefix of its tools.
         prefix: Put the name before the name of each tool: `github_search`.
         timeout: Seconds for the start of the server, and for a call; None for no limit.
@@ -67,8 +67,8 @@ class McpToolset:
         self.fix = "a person has to review that: `changes()` shows it, and a toolset without these pins accepts it"
         self._prefix = f"{self.name}_" if prefix else ""
         self._file = os.fspath(pins) if isinstance(pins, str | os.PathLike) else None
-        given = read_object(self._file) or None if self._file is not None else pins
-        self._definitions = cast("dict[str, Definition] | None", given)
+        accepted = read_object(self._file) or None if self._file is not None else pins
+        self._definitions = cast("dict[str, Definition] | None", accepted)
         self._tools: dict[str, Tool] | None = None  # by the names of the server
         self._problems: dict[str, str] = {}
         self._session: Session | None = None
@@ -82,21 +82,21 @@ class McpToolset:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools; the server is asked for them where there are no pins. ToolError if it cannot be used."""
+        """The tools. Without pins the server is asked for them; ToolError if it cannot be used."""
         return tuple(self._make().values())
 
     @property
     def problems(self) -> list[str]:
-        """The tools that are left out, with the reasons."""
+        """The excluded tools, with the reasons."""
         self._make()
         return [f"{name}: {problem}" for name, problem in self._problems.items()]
 
     def tool(self, name: str) -> Tool:
-        """Return the tool that the server calls `name`; ToolError if there is none, or it cannot be used."""
-        found = self._make().get(name)
-        if found is None:
+        """Return the tool that the server calls `name`; ToolError for a tool that is missing or invalid."""
+        match = self._make().get(name)
+        if match is None:
             raise ToolError(f"{self.name}: {name}: {self._problems.get(name, 'no such tool')}", "unavailable")
-        return found
+        return match
 
     def changes(self) -> list[str]:
         """Ask the server for its tools, and return what differs from the accepted definitions, line by line."""
@@ -145,13 +145,13 @@ class McpToolset:
 
     def _make(self) -> dict[str, Tool]:
         if self._tools is None:
-            definitions, made = self.definitions, dict[str, Tool]()
+            definitions, tools = self.definitions, dict[str, Tool]()
             for remote, name in tool_names(definitions, self._prefix).items():
                 try:
-                    made[remote] = self._tool(name, definitions[remote])
+                    tools[remote] = self._tool(name, definitions[remote])
                 except (DefinitionError, LookupError, TypeError, AttributeError) as error:
                     self._problems[remote] = str(error)
-            self._tools = made
+            self._tools = tools
         return self._tools
 
     def _tool(self, name: str, definition: Definition) -> Tool:
@@ -202,8 +202,8 @@ class McpToolset:
             listed = (await session.listed()).get(name)
             if listed != definition:  # without the new one, because it could mislead the model
                 parts = [part for part in PARTS if listed and definition.get(part) != listed.get(part)]
-                what = f"has changed since it was accepted ({', '.join(parts)})" if listed else "is no longer there"
-                raise ToolError(f"{name} {what}, and was not called; {self.fix}", "conflict")
+                change = f"has changed since it was accepted ({', '.join(parts)})" if listed else "is no longer there"
+                raise ToolError(f"{name} {change}, and was not called; {self.fix}", "conflict")
             return await session.call(name, arguments, report)
 
         return await self._ask(call, may_repeat=may_repeat)

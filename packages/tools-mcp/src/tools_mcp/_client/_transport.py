@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 MESSAGE_LIMIT = 16 * 2**20  # bytes of one message over HTTP
 _TAIL = 2_000  # bytes of standard error that an error shows
-_TIMEOUT = httpx2.Timeout(30.0, read=300.0)  # as the SDK's; calls have limits of their own
+_TIMEOUT = httpx2.Timeout(30.0, read=300.0)  # as the SDK's; the toolset limits calls
 
 
 @dataclass
 class Connection:
-    """What the transport knows about a connection, for errors."""
+    """Details about a connection, for errors."""
 
     over: asyncio.Event = field(default_factory=asyncio.Event)  # the server has disconnected
     log: str = ""  # the end of its standard error
@@ -106,7 +106,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         self._connection = connection
 
     async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or an error for a line that is none."""
+        """Return the next message, or an error for an invalid line."""
         try:
             message: SessionMessage | Exception = await self._stream.receive()
         except BaseException:  # the end of the stream, or a failed transport that is being cancelled

@@ -51,7 +51,7 @@ def configure_uninstall(parser: ArgumentParser) -> None:
     parser.add_argument("client", metavar="CLIENT", choices=list(CLIENTS), help=", ".join(CLIENTS))
     parser.add_argument("--name", metavar="NAME", default="ask-tools", help="the entry's name; by default ask-tools")
     parser.add_argument("--project", action="store_true", help="edit the file of the project in this folder")
-    parser.add_argument("--dry-run", action="store_true", help="show the change and leave the file as it is")
+    parser.add_argument("--dry-run", action="store_true", help="show the change without writing it")
     parser.set_defaults(run=lambda options: _change(options, None))
 
 
@@ -95,10 +95,10 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
         raise CommandError(message, "correct it and try again; the file has not changed", status=1) from error
     if not isinstance(section, dict):
         raise CommandError(f"{client.section} in {path} is not an object", "correct it and try again", status=1)
-    known = section.get(name)
-    if not (known is None or _starts_us(known)):
+    current = section.get(name)
+    if not (current is None or _starts_us(current)):
         raise CommandError(f"{name} in {path} starts another server", "choose another --name", status=1)
-    if known == (None if entry is None else {**(known or {}), **entry}):
+    if current == (None if entry is None else {**(current or {}), **entry}):
         write(f"{path} needs no change")
         return 0
     new = _edit.changed(old, client.section, name, entry, is_toml=is_toml)

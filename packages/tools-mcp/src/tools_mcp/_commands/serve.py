@@ -46,7 +46,7 @@ def configure(parser: ArgumentParser) -> None:
     text = "the tools whose calls need no approval; a pattern as for --tools"
     parser.add_argument("--allow", metavar="TOOL,...", help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
-    parser.add_argument("--policy", metavar="FILE", action="append", help="rules in place of the user's policy file")
+    parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     text = "the folder that file tools are confined to; by default here"
     parser.add_argument("--workspace", metavar="DIR", default=".", help=text)
     text = "limit of calls whose tool sets none; 120 by default, 0 for no limit"
@@ -69,7 +69,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    """Serve until the client is gone, or until SIGINT or SIGTERM."""
+    """Serve until the client disconnects, or until SIGINT or SIGTERM."""
     from tools_mcp._server._server import Server  # not needed for --help
     from tools_runtime import Policy
 
@@ -115,8 +115,8 @@ def _check_combinations(options: Namespace) -> None:
     for needed, others in _NEEDED.items():
         for other in others:
             if getattr(options, other) and getattr(options, needed) is None:
-                given, missing = (f"--{each.replace('_', '-')}" for each in (other, needed))
-                raise CommandError(f"{given} has no effect without {missing}", "ask-tools serve --help")
+                option, missing = (f"--{name.replace('_', '-')}" for name in (other, needed))
+                raise CommandError(f"{option} has no effect without {missing}", "ask-tools serve --help")
 
 
 def _selected(options: Namespace) -> tuple[dict[str, Tool] | None, list[str]]:

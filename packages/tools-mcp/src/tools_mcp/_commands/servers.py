@@ -55,7 +55,7 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.usage = "ask-tools mcp add [OPTIONS] NAME (URL | -- COMMAND ARG...)"
     parser.add_argument("name", metavar="NAME", nargs="?", help="the server's name here, which can prefix its tools")
     parser.add_argument("url", metavar="URL", nargs="?", help="of a server with streamable HTTP")
-    text = "a variable for the command, which otherwise gets HOME, PATH and the like alone"
+    text = "a variable for the command; only HOME, PATH and four similar variables are inherited"
     parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=_pair, help=text)
     text = "a header for the URL"
     parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_pair, help=text)
@@ -155,7 +155,7 @@ def _log_in(toolset: McpToolset) -> None:
         cause: BaseException = failure
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
-        text = "nobody has logged in in time" if isinstance(cause, TimeoutError) else str(cause)
+        text = "no login within five minutes" if isinstance(cause, TimeoutError) else str(cause)
         raise CommandError(f"{toolset.name}: the login failed: {text}", "nothing has changed", status=1) from failure
 
 

@@ -47,7 +47,7 @@ class Question:
         return offered is not None and (offered.form is not None or offered.url is None)
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Return the scope of the user's approval, False for a refusal, or None where there is no answer yet."""
+        """Return the scope of the user's approval, False for a refusal, or None if there is no answer yet."""
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
         if not self.can_ask:
             self.obstacle = "This client has no way to ask its user (it does not offer elicitation)."
@@ -60,11 +60,11 @@ class Question:
         if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             answer = await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
             return _read(answer, scopes)
-        shown = request.key.removeprefix(self.run.id)  # the next round of a stateless call has another run id
-        given = (self.params.input_responses or {}).get(_KEY)
-        if isinstance(given, ElicitResult) and self.params.request_state == shown:
-            return _read(given, scopes)
-        self.next_round = InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=shown)
+        state = request.key.removeprefix(self.run.id)  # the next round of a stateless call has another run id
+        response = (self.params.input_responses or {}).get(_KEY)
+        if isinstance(response, ElicitResult) and self.params.request_state == state:
+            return _read(response, scopes)
+        self.next_round = InputRequiredResult(input_requests={_KEY: ElicitRequest(params=form)}, request_state=state)
         return None
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tools_runtime import Executor
 
 _NOT_KEPT = "[This client has no session on the server: jobs and sessions end with the call that starts them.]"
-_MOST_REPORTS = 100  # progress reports queued for a slow client; the oldest are dropped
+_MAX_REPORTS = 100  # progress reports queued for a slow client; the oldest are dropped
 
 
 class Calls:
@@ -47,13 +47,13 @@ class Calls:
         """
         listed = await self._listing.find(params.name)
         if listed is None:
-            near = closest(params.name, self._listing.listed)
-            hint = f"did you mean {' or '.join(near)}?" if near else "tools/list has the names"
+            similar = closest(params.name, self._listing.listed)
+            hint = f"did you mean {' or '.join(similar)}?" if similar else "tools/list has the names"
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}; {hint}")
         run = ctx.lifespan_context.of(ctx)
         run.packages.add(listed.tool.__module__.partition(".")[0])
-        asked = Question(ctx, params, run)
-        question.set(asked)
+        approval = Question(ctx, params, run)
+        question.set(approval)
         # Text is parsed faster than a tree of 100,000 values is copied, which would hold up the other clients.
         arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
         call = ToolCall(str(ctx.request_id), listed.name, arguments)
@@ -65,10 +65,10 @@ class Calls:
             if not run.is_kept:
                 await run.end()
         if result.error_type == "approval_required" and "pending" in result.metadata:
-            if asked.next_round is not None:
-                return asked.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
-            if asked.obstacle:
-                message = f"{result.error}. {asked.obstacle} {advice(listed.name)}"
+            if approval.next_round is not None:
+                return approval.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
+            if approval.obstacle:
+                message = f"{result.error}. {approval.obstacle} {advice(listed.name)}"
                 result = Result.error(message, type="approval_required")
         answer = _encode(call, listed, result)
         if listed.tool.stateful and run.ends and not run.is_kept:
@@ -78,12 +78,12 @@ class Calls:
 
 @asynccontextmanager
 async def _progress(ctx: ServerRequestContext[Any, Any]) -> AsyncGenerator[Callable[..., object]]:
-    """Yield a function that queues progress reports from any thread, for a client that asked for them.
+    """Yield a function that queues progress reports from any thread, for a client that has requested them.
 
     They are sent in order before the block ends; a report that does not advance is dropped.
     """
     loop = asyncio.get_running_loop()
-    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MOST_REPORTS)
+    waiting: deque[tuple[float, float | None, str | None]] = deque(maxlen=_MAX_REPORTS)
     sending: asyncio.Task[None] | None = None
     last = -inf
 

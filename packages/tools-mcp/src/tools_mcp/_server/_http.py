@@ -38,7 +38,10 @@ _MAX_SESSIONS = 1_000
 _SESSION_LIMIT = 600.0  # seconds without a request
 
 
-class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # the class that uvicorn has chosen
+_HTTPProtocol: Any = AutoHTTPProtocol  # the class that uvicorn has chosen
+
+
+class _Protocol(_HTTPProtocol):  # type: ignore[misc]
     """A connection that is closed if its client sends no whole request in time, or if there are too many."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -78,7 +81,7 @@ class OneToken:
 def make_app(
     lowlevel: LowLevelServer[Any], host: str, url: str | None, token: str | None, oauth: OAuth | None
 ) -> Starlette:
-    """Return the ASGI application; ValueError for options that exclude each other, and for what is not a URL."""
+    """Return the ASGI application; ValueError for options that exclude each other, and for an invalid URL."""
     public = oauth.audience if url is None and oauth is not None else url
     if public is not None and not re.match(r"https?://[^/]", public):
         raise ValueError(f"the URL of the server is such as https://tools.example.com/mcp, got {public!r}")

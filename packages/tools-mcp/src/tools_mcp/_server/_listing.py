@@ -47,7 +47,7 @@ class Listed:
 
 
 class Listing:
-    """The tools that are served; those that cannot be loaded are left out.
+    """The served tools, without tools that cannot be loaded.
 
     `tools` has them by their own names, `listed` by their names on the wire, in alphabetical order. `changes` has an
     event when tools have come or gone: a package was installed or removed, a tool registered or unregistered.
@@ -109,23 +109,26 @@ class Listing:
         """Read the tools, and return whether they have changed."""
         if self._installed is not None:
             self._discover(self._installed)
-        found: dict[str, Tool] = {}
+        tools: dict[str, Tool] = {}
         for name in self._names():
             try:
                 tool = self._source[name]
             except (ToolError, KeyError):  # broken, or removed meanwhile
                 continue
             if not self._read_only or tool.annotations.get("read_only"):
-                found[name] = tool
-        if found == self.tools:
+                tools[name] = tool
+        if tools == self.tools:
             return False
-        definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in found.items())
-        pairs = zip(definitions, found.items(), strict=True)
-        listed = {made["name"]: Listed(name, tool, {**made, "title": _title(name)}) for made, (name, tool) in pairs}
+        definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
+        pairs = zip(definitions, tools.items(), strict=True)
+        listed = {
+            definition["name"]: Listed(name, tool, {**definition, "title": _title(name)})
+            for definition, (name, tool) in pairs
+        }
         self.listed = dict(sorted(listed.items()))
-        for gone in self.tools.keys() - found.keys():
+        for gone in self.tools.keys() - tools.keys():
             del self.tools[gone]
-        self.tools.update(found)
+        self.tools.update(tools)
         return True
 
     def _names(self) -> list[str]:

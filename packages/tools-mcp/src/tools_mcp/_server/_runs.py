@@ -24,7 +24,7 @@ _FAREWELL = 5.0  # seconds for tools to end what belongs to a run
 
 @dataclass
 class Run:
-    """One client's run: what is remembered between calls is kept under its id, which no other client shares.
+    """One client's run. State between calls belongs to its id, which no other client shares.
 
     `is_kept` is False for a run of one call. `packages` are those whose tools were called.
     """
@@ -36,8 +36,8 @@ class Run:
     @property
     def ends(self) -> list[Callable[[str], object]]:
         """The functions `end_run` of the packages whose tools were called."""
-        found = [getattr(sys.modules.get(package), "end_run", None) for package in self.packages]
-        return [end for end in found if callable(end)]
+        functions = [getattr(sys.modules.get(package), "end_run", None) for package in self.packages]
+        return [end for end in functions if callable(end)]
 
     async def end(self) -> None:
         """Let the packages whose tools were called end what belongs to the run, such as background jobs."""

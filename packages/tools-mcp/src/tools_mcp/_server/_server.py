@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tools_mcp._server._oauth import OAuth
 
-# What 2026-07-28 adds to results: a listing is fresh for ten seconds, and other clients may get another one.
+# Fields that 2026-07-28 adds to results: a listing is fresh for ten seconds, and other clients may get another one.
 _ADDED: dict[str, dict[str, Any]] = {
     "tools/call": {"resultType": "complete"},
     "tools/list": {"resultType": "complete", "ttlMs": 10_000, "cacheScope": "private"},
@@ -166,7 +166,7 @@ class Server:
 
     @asynccontextmanager
     async def _lifespan(self, _: LowLevelServer[Runs]) -> AsyncGenerator[Runs]:
-        """Watch the tools during one connection, or all those of an HTTP server; end the runs afterwards."""
+        """Watch the tools during one connection, or all connections of an HTTP server; end the runs afterwards."""
         runs = Runs()
         watching = asyncio.create_task(self._listing.watch())
         try:
