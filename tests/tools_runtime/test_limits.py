@@ -333,8 +333,8 @@ def partial_tool(gate):
     def wait(context: Context) -> str:
         """Work until the call is cancelled, and return the partial output."""
         gate.begun.set()
-        while not context.cancelled:
-            gate.release.wait(0.01)
+        while not (context.cancelled or gate.release.wait(0.01)):
+            pass
         return "partial output"
 
     return wait
@@ -349,12 +349,13 @@ def test_a_cancelled_tool_may_return_its_partial_output(runtime, gate, partial_t
 
 @pytest.mark.parametrize("runtime", ["thread", "async"])
 def test_hooks_receive_the_partial_output_of_an_interrupted_call(runtime, gate, partial_tool, make):
-    outputs = []
+    outputs, has_output = [], threading.Event()
 
     class Look:
         @hookimpl
         def after_tool_call(self, result):
             outputs.append(result.output)
+            has_output.set()
 
     def interrupt():
         gate.begun.wait(20)
@@ -363,6 +364,7 @@ def test_hooks_receive_the_partial_output_of_an_interrupted_call(runtime, gate, 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
         make([partial_tool], runtime=runtime, hooks=[Look()]).execute(CALL)
+    assert has_output.wait(20)
     assert outputs == ["partial output"]
 
 

@@ -255,14 +255,14 @@ def _run_together(wave: Sequence[Execution], batch: Batch) -> Iterator[Execution
             variables.copy().run(drive, execution.steps())
             completed.put(execution)
 
-    if batch.hooks.need_loop or wave[0].place.runtime.needs_loop:
-        started.extend(wave)
-        for execution in wave:
-            start_coroutine(_arun(execution)).add_done_callback(lambda task: completed.put(task.result()))
-    else:
-        for _ in wave[: max(execution.place.runtime.max_concurrency or MAX_THREADS for execution in wave)]:
-            in_thread(work)
     try:
+        if batch.hooks.need_loop or wave[0].place.runtime.needs_loop:
+            started.extend(wave)
+            for execution in wave:
+                start_coroutine(_arun(execution)).add_done_callback(lambda task: completed.put(task.result()))
+        else:
+            for _ in wave[: max(execution.place.runtime.max_concurrency or MAX_THREADS for execution in wave)]:
+                in_thread(work)
         for _ in wave:
             yield completed.get()
     finally:
