@@ -57,7 +57,7 @@ def entries(file, section):
 
 
 @pytest.mark.parametrize("client", FILES)
-def test_each_client_gets_an_entry_with_an_absolute_command_and_can_lose_it_again(client, home):
+def test_each_client_gets_an_entry_that_uninstall_removes(client, home):
     path, section = FILES[client]
     (home / "project/notes").mkdir()
     words = ["--tools", "read_*", "--workspace", "notes", "--", "--read-only"]
@@ -78,7 +78,7 @@ def test_with_project_the_file_in_this_folder_is_edited(client, home):
     assert not (home / FILES[client][0]).exists()
 
 
-def test_variables_that_move_a_clients_folder_are_followed(home, monkeypatch):
+def test_variables_can_move_the_folder_of_a_client(home, monkeypatch):
     monkeypatch.setenv("CODEX_HOME", str(home / "codex"))
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "claude"))
     assert [main(["mcp", "install", client]) for client in ("codex", "claude-code")] == [0, 0]
@@ -93,7 +93,7 @@ def test_file_tools_are_confined_to_the_project_that_the_client_has_open(client,
     assert entries(home / path, section)["ask-tools"]["args"] == arguments
 
 
-def test_the_entry_starts_the_command_from_any_folder_whatever_modules_lie_there(home):
+def test_the_entry_ignores_modules_in_the_current_folder(home):
     assert main(["mcp", "install", "gemini-cli"]) == 0
     entry = entries(home / FILES["gemini-cli"][0], "mcpServers")["ask-tools"]
     (home / "project/json.py").write_text("raise SystemExit('imported from the folder')")
@@ -131,7 +131,7 @@ def test_a_file_with_comments_gets_no_edit_but_an_entry_to_paste(home, capsys):
     assert file.read_text() == pasted
 
 
-def test_other_settings_of_a_file_stay_as_they_are(home):
+def test_other_settings_of_a_file_are_preserved(home):
     text = '{\n\t"theme": "é",\n\t"context_servers": {\n\t\t"other": {\n\t\t\t"command": "a"\n\t\t}\n\t}\n}\n'
     file = written(home, "zed", text)
     assert main(["mcp", "install", "zed"]) == 0
@@ -151,7 +151,7 @@ theme = "dark"
 """
 
 
-def test_the_tables_and_comments_of_a_toml_file_stay_as_they_are(home):
+def test_tables_and_comments_of_a_toml_file_are_preserved(home):
     file = written(home, "codex", TOML)
     assert main(["mcp", "install", "codex"]) == 0
     assert re.sub(r"\[mcp_servers.ask-tools\]\n.*\n.*\n\n", "", file.read_text()) == TOML
@@ -161,7 +161,7 @@ def test_the_tables_and_comments_of_a_toml_file_stay_as_they_are(home):
     assert file.read_text() == TOML
 
 
-def test_an_inline_table_is_edited_where_it_is(home):
+def test_an_inline_table_is_edited_in_place(home):
     file = written(home, "codex", 'mcp_servers = { other = { command = "a" } }\n')
     assert main(["mcp", "install", "codex"]) == 0
     assert entries(file, "mcp_servers") == {
@@ -170,7 +170,7 @@ def test_an_inline_table_is_edited_where_it_is(home):
     }
 
 
-def test_a_second_installation_changes_nothing_and_one_with_other_arguments_keeps_what_the_user_added(home, capsys):
+def test_another_installation_preserves_additions_of_the_user(home, capsys):
     assert main(["mcp", "install", "cursor"]) == 0
     file = home / FILES["cursor"][0]
     before = file.read_text()
@@ -185,7 +185,7 @@ def test_a_second_installation_changes_nothing_and_one_with_other_arguments_keep
     assert (entry["env"], entry["args"]) == ({"A": "1"}, [*IN_FOLDER, "--read-only"])
 
 
-def test_the_old_file_is_kept_with_its_rights_and_the_change_is_shown(home, capsys):
+def test_install_prints_the_change_and_backs_up_the_file(home, capsys):
     text = '{\n  "mcpServers": {\n    "other": {"url": "http://x"}\n  }\n}\n'
     file = written(home, "cursor", text)
     file.chmod(0o600)
@@ -251,7 +251,7 @@ def test_an_entry_of_another_server_is_not_touched(action, args, home, capsys):
         (["cursor", "--", "--read-onyl"], "--read-onyl"),
     ],
 )
-def test_wrong_usage_is_refused_with_what_would_work(words, reason, capsys):
+def test_wrong_usage_is_refused_with_advice(words, reason, capsys):
     assert main(["mcp", "install", *words]) == 2
     assert reason in capsys.readouterr().err
 

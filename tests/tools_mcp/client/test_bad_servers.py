@@ -39,7 +39,7 @@ def test_megabytes_on_standard_error_do_no_harm(odd):
     assert len(odd("floods stderr").tools) == 3
 
 
-def test_lines_that_are_no_messages_do_no_harm(odd):
+def test_invalid_lines_are_ignored(odd):
     assert odd("garbage").tool("echo").call(text="x").output == "x"
 
 
@@ -94,7 +94,7 @@ def test_a_tool_without_a_valid_schema_hides_no_other_tool(odd):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["deaf", "floods in call"])
-def test_a_server_that_ignores_everything_costs_no_more_than_the_limit_and_harms_no_other(odd, mode):
+def test_a_server_that_ignores_requests_times_out_alone(odd, mode):
     toolset = odd(mode, timeout=2)
     assert toolset.tool("echo").call(text="x").error_type == "timeout_error"
     assert odd().tool("echo").call(text="x").ok

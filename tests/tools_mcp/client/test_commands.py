@@ -51,7 +51,7 @@ def test_listing_and_showing_start_no_server_and_load_no_sdk(added, ask_tools, f
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
-def test_nothing_of_the_client_but_its_source_is_imported_without_a_file(tmp_path):
+def test_without_a_file_only_the_source_is_imported(tmp_path):
     code = (
         "import sys; from tools_core import Registry; len(Registry(auto=True)); "
         "print(sorted(name for name in sys.modules if name.startswith('tools_mcp')))"
@@ -161,7 +161,7 @@ def test_secrets_of_codex_become_headers(ask_tools, web, tmp_path, monkeypatch, 
     "entry",
     [3, [], {"command": "x", "args": "y z"}, {"command": "x", "env": ["A=1"]}, {"command": "x", "env": {"A": 1}}],
 )
-def test_the_entry_of_a_file_that_is_not_a_server_is_named(ask_tools, tmp_path, entry):
+def test_an_invalid_entry_of_a_file_is_named(ask_tools, tmp_path, entry):
     (tmp_path / "clients.json").write_text(json.dumps({"mcpServers": {"odd": entry}}))
     assert "error: odd: " in ask_tools("mcp", "add", "--from", "clients.json", status=2).err
 
@@ -185,14 +185,14 @@ def test_a_time_limit_is_kept_for_calls(ask_tools, command, file):
     assert "time limit 300 s" in ask_tools("show", "echo").out
 
 
-def test_an_update_accepts_what_it_has_shown_whatever_the_server_lists_later(added, ask_tools, file):
+def test_an_update_accepts_the_definitions_that_it_printed(added, ask_tools, file):
     added("shifty")
     file.write_text(file.read_text().replace("listing 1", "listing 0"))
     assert "+ echo: listing 1" in ask_tools("mcp", "update", "odd", "-y").out
     assert "listing 1" in file.read_text()
 
 
-def test_a_removed_server_is_gone(added, ask_tools):
+def test_a_removed_server_has_no_tools(added, ask_tools):
     added()
     ask_tools("mcp", "remove", "odd")
     ask_tools("list", "mcp:odd", status=2)
@@ -200,7 +200,7 @@ def test_a_removed_server_is_gone(added, ask_tools):
 
 
 @pytest.mark.slow
-def test_a_server_that_cannot_start_is_a_problem_of_its_own(added, ask_tools, file):
+def test_a_server_that_cannot_start_affects_no_other(added, ask_tools, file):
     added()
     document = json.loads(file.read_text())
     document["mcpServers"]["odd"]["args"][1] = "dies at start"
@@ -238,7 +238,7 @@ def test_a_damaged_file_is_a_problem_and_hides_no_other_tool(ask_tools, file):
         (["update", "a"], "there is no server a"),
     ],
 )
-def test_wrong_usage_says_what_is_wrong(ask_tools, words, error):
+def test_wrong_usage_is_explained(ask_tools, words, error):
     assert error in ask_tools("mcp", *words, status=2).err
 
 

@@ -27,7 +27,7 @@ def test_a_change_while_connected_is_refused_and_not_shown_to_the_model(odd):
     assert toolset.tool("look").call(text="a").ok
 
 
-def test_a_change_is_shown_to_a_person_who_can_accept_it(odd, log):
+def test_a_changed_definition_can_be_reviewed_and_accepted(odd, log):
     toolset = odd("changes")
     echo = toolset.tool("echo")
     log.touch()
@@ -61,7 +61,7 @@ def test_each_part_of_a_definition_is_compared_and_shown(odd, accepted, part):
     assert toolset.changes()
 
 
-def test_a_file_of_pins_is_written_at_the_first_use_and_holds_from_then_on(odd, log, tmp_path):
+def test_pins_are_written_to_a_file_at_the_first_use(odd, log, tmp_path):
     pins = tmp_path / "pins.json"
     assert len(odd("changes", pins=pins)) == 3
     assert json.loads(pins.read_text())["echo"]["description"] == "Return the text."
@@ -81,7 +81,7 @@ def test_tools_of_pins_are_known_without_the_server(odd, log):
     assert "fatal: no key" in toolset.tool("echo").call(text="a").error
 
 
-def test_a_tool_that_is_gone_is_refused(odd):
+def test_a_removed_tool_is_refused(odd):
     pins = odd().definitions
     toolset = odd(pins={**pins, "gone": {**pins["echo"], "name": "gone"}})
     assert toolset.tool("gone").call(text="a").error.startswith("odd: gone is no longer there, and was not called")
@@ -97,7 +97,7 @@ def test_a_damaged_file_of_pins_is_refused(odd, tmp_path, text):
 
 @example({"1st", "_1st", "1.st"})
 @given(st.sets(st.text(min_size=1, max_size=80), min_size=1, max_size=8))
-def test_whatever_names_a_server_uses_its_tools_have_legal_and_different_ones(names):
+def test_tool_names_are_always_legal_and_unique(names):
     toolset = McpToolset("nonesuch", name="odd", pins={name: {"name": name, "inputSchema": {}} for name in names})
     assert len({tool.name for tool in toolset}) == len(names)
     assert all(re.fullmatch(NAME_PATTERN, tool.name) for tool in toolset)

@@ -18,7 +18,7 @@ from tools_runtime import Executor, Policy
 from tools_testing import assert_contract
 
 
-def test_importing_tools_mcp_or_making_a_toolset_loads_no_sdk_and_starts_no_server(command):
+def test_creating_a_toolset_loads_no_sdk_and_starts_no_server(command):
     code = f"import sys, tools_mcp; tools_mcp.McpToolset({command('dies at start')!r}); assert 'mcp' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -50,7 +50,7 @@ def test_tools_of_a_server_keep_the_contract_of_tools(odd):
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")  # of a process with threads, which is the point
-def test_a_forked_process_connects_by_itself(odd, log):
+def test_a_forked_process_opens_a_new_connection(odd, log):
     echo = odd().tool("echo")
     assert echo.call(text="a").ok
     if (child := os.fork()) == 0:
@@ -149,7 +149,7 @@ def test_a_call_ends_at_the_deadline_of_its_context(odd, log):
     wait_for(log, "cancelled")
 
 
-def test_a_lost_call_is_an_error_and_the_next_one_starts_the_server_again(odd):
+def test_a_lost_call_fails_and_the_next_call_restarts_the_server(odd):
     toolset = odd("dies in call")
     result = toolset.tool("echo").call(text="a")
     assert result.error_type == "unavailable"
@@ -207,13 +207,13 @@ def test_toolsets_with_the_same_names_are_refused_together_unless_they_have_pref
     "server",
     [None, "", [], {}, {"url": "https://a", "type": "sse"}, {"command": "a", "url": "https://a"}, {"command": 3}],
 )
-def test_what_is_not_a_server_is_refused(server):
+def test_an_invalid_server_is_refused(server):
     with pytest.raises(ValueError, match="server"):
         McpToolset(server)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan")])
-def test_a_time_limit_that_is_not_one_is_refused(timeout):
+def test_an_invalid_time_limit_is_refused(timeout):
     with pytest.raises(ValueError, match="timeout must be seconds above 0"):
         McpToolset("npx", timeout=timeout)
 

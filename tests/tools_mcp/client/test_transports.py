@@ -49,7 +49,7 @@ def test_records_progress_time_limits_pictures_and_halts_are_carried(toolset):
 
 
 @pytest.mark.slow
-def test_a_changed_list_is_noticed_where_the_protocol_wants_a_subscription_for_it():
+def test_a_changed_list_is_noticed_through_a_subscription():
     with McpToolset(OURS, name="ours") as toolset:
         assert toolset.tool("change").call().ok
         add = toolset.tool("add")
@@ -70,7 +70,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.mark.parametrize("status", [404, 400])  # of the protocol, and of many servers
-def test_a_call_whose_session_the_server_has_forgotten_is_made_in_a_new_one(web, status):
+def test_a_call_in_an_expired_session_is_repeated_in_a_new_session(web, status):
     refusal = (status, JSON, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "No such session"}}')
     seen = []
 
@@ -98,7 +98,7 @@ def test_a_call_whose_session_the_server_has_forgotten_is_made_in_a_new_one(web,
     ],
     ids=["refusal", "too large", "compressed", "cut", "no answer"],
 )
-def test_an_answer_that_is_not_one_is_an_error(web, reply, error):
+def test_an_invalid_response_is_an_error(web, reply, error):
     with McpToolset(web(lambda *_: reply), name="web") as toolset:
         assert error in toolset.tool("echo").call().error
 

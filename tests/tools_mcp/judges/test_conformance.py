@@ -75,6 +75,6 @@ def test_a_server_of_tools_meets_all_that_a_revision_asks_of_tools(revision, fou
     assert {name: message for name, message in found[revision].items() if name not in excused} == {}
 
 
-def test_what_is_excused_does_fail(found):
+def test_excused_scenarios_fail(found):
     names = [name for each in found.values() for name in each]
     assert [each.pattern for each in EXCUSES if not any(map(each.fullmatch, names))] == []

@@ -33,7 +33,7 @@ def url(served):
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-def test_the_inspector_finds_nothing_in_the_tools_that_we_ship(transport, inspect, url):
+def test_the_inspector_accepts_the_shipped_tools(transport, inspect, url):
     server = ["--", *SERVE] if transport == "stdio" else ["--server-url", url, "--transport", "http"]
     ended = inspect("--strict", *server)
     assert (ended.returncode, ended.stderr) == (0, "")

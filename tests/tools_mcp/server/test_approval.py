@@ -53,14 +53,14 @@ def ask(server, mode, answers, count=1, capability=True, name="a", tool="save"):
     return anyio.run(main)
 
 
-def test_a_user_who_accepts_lets_the_call_run(mode, save, calls):
+def test_an_accepted_call_runs(mode, save, calls):
     [answer], [form] = ask(Server([save]), mode, [("accept", {"scope": "once"})])
     assert (answer.is_error, calls) == (False, ["a"])
     assert "Allow save?" in form.message
     assert '"name": "a"' in form.message
 
 
-def test_a_form_that_is_accepted_empty_allows_one_call(mode, save, calls):
+def test_an_empty_form_approves_one_call(mode, save, calls):
     answers, shown = ask(Server([save]), mode, [("accept", None)], count=2)
     assert ([answer.is_error for answer in answers], len(shown)) == ([False, False], 2)
 
@@ -80,7 +80,7 @@ def test_any_other_answer_refuses_the_call(mode, save, calls, answer):
     assert calls == []
 
 
-def test_a_client_that_cannot_ask_gets_the_reason_and_what_works(mode, save, calls):
+def test_a_client_without_elicitation_gets_advice(mode, save, calls):
     [result], _ = ask(Server([save]), mode, [], capability=False)
     assert result.is_error
     assert "save needs approval" in result.content[0].text
@@ -93,7 +93,7 @@ def test_allowed_tools_need_no_approval(mode, save, calls):
     assert (result.is_error, shown) == (False, [])
 
 
-def test_a_tool_whose_name_two_packages_share_can_be_allowed(mode, save, calls):
+def test_a_tool_with_a_shared_name_can_be_allowed(mode, save, calls):
     server = Server({"tools-a:save": save, "tools-b:save": save}, allow=["tools-a:save"])
     results = [
         ask(server, mode, [], capability=False, name=name, tool=f"{name}_save")[0] for name in ("tools-a", "tools-b")
@@ -109,7 +109,7 @@ def test_a_rule_that_denies_holds_for_allowed_tools(mode, save, calls):
     assert calls == []
 
 
-def test_what_a_model_wrote_cannot_change_how_the_question_looks(mode, save):
+def test_arguments_cannot_change_the_layout_of_the_question(mode, save):
     _, [form] = ask(Server([save]), mode, [("decline", None)], name="\x1b[2J\u202eevil" + "x" * 10_000)
     assert "\x1b" not in form.message
     assert "\u202e" not in form.message
@@ -150,7 +150,7 @@ def accepted(answer, **changes):
     return {"name": "save", "arguments": {"name": "a"}, **state, **changes}
 
 
-def test_the_stateless_protocol_asks_by_a_result_and_the_answer_comes_with_the_next_request(save, calls):
+def test_the_stateless_protocol_asks_in_a_result(save, calls):
     question, answer = rounds(Server([save]), first, accepted)
     assert isinstance(question, InputRequiredResult)
     assert isinstance(answer, CallToolResult)

@@ -21,7 +21,7 @@ from tools_core.__main__ import main
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage_is_refused_with_what_would_work(words, reason, tmp_path, monkeypatch, capsys):
+def test_wrong_usage_is_refused_with_advice(words, reason, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["serve", *words]) == 2
     assert reason in capsys.readouterr().err
@@ -36,6 +36,6 @@ def test_wrong_usage_is_refused_with_what_would_work(words, reason, tmp_path, mo
         (["--tools", ""], "empty pattern"),
     ],
 )
-def test_a_pattern_without_a_tool_serves_nothing(words, reason, capsys):
+def test_a_pattern_without_a_match_serves_no_tools(words, reason, capsys):
     assert main(["serve", *words, "--http", "port"]) == 2
     assert reason in capsys.readouterr().err

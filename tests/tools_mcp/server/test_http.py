@@ -64,7 +64,7 @@ def streaming(port, headers, body):
 
 
 @pytest.mark.slow
-def test_requests_that_browsers_or_clumsy_clients_send_are_refused(program, envelope):
+def test_requests_of_browsers_and_invalid_requests_are_refused(program, envelope):
     headers, body = request("tools/call", {"name": "run", "arguments": {}}, envelope=envelope)
     assert post(program, headers, body).status_code == 200
     changes = {
@@ -84,7 +84,7 @@ def test_a_body_that_is_too_large_is_refused(program, envelope):
 
 
 @pytest.mark.slow
-def test_each_session_has_its_own_run_and_a_stateless_call_one_of_its_own(program):
+def test_each_session_and_each_stateless_call_has_a_run(program):
     async def runs(mode):
         async with Client(f"http://127.0.0.1:{program}/mcp", mode=mode) as client:
             return [(await client.call_tool("run", {})).content[0].text for _ in range(2)]
@@ -98,7 +98,7 @@ def test_each_session_has_its_own_run_and_a_stateless_call_one_of_its_own(progra
 
 
 @pytest.mark.slow
-def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(noting, tmp_path, envelope):
+def test_a_disconnected_stateless_client_cancels_only_its_call(noting, tmp_path, envelope):
     params = {"name": "wait", "arguments": {}, "_meta": {"progressToken": "t"}}
     headers, body = request("tools/call", params, envelope=envelope)
     with streaming(noting, headers, body) as other:
@@ -112,7 +112,7 @@ def test_a_stateless_client_that_hangs_up_cancels_its_call_and_no_other(noting, 
 
 
 @pytest.mark.slow
-def test_clients_that_do_not_read_or_finish_harm_no_other(program, envelope):
+def test_stalled_clients_do_not_block_other_clients(program, envelope):
     headers, body = request("tools/call", {"name": "big", "arguments": {"size": 30_000_000}}, envelope=envelope)
     sent = raw(program, headers, body)
     with ExitStack() as clients:
@@ -124,7 +124,7 @@ def test_clients_that_do_not_read_or_finish_harm_no_other(program, envelope):
 
 
 @pytest.mark.slow
-def test_a_client_that_hangs_up_within_its_request_is_not_an_error_of_the_server(tmp_path, serving, envelope):
+def test_a_disconnect_within_a_request_logs_no_error(tmp_path, serving, envelope):
     with serving(tmp_path, [*PROGRAM, "--http"]) as (process, port):
         headers, body = request("tools/list", envelope=envelope)
         with socket.create_connection(("127.0.0.1", port)) as client:
@@ -153,7 +153,7 @@ def test_the_end_of_a_session_ends_its_calls(noting, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_server_ends_at_once_although_clients_listen(tmp_path, serving, envelope):
+def test_listening_clients_do_not_delay_shutdown(tmp_path, serving, envelope):
     with serving(tmp_path, [*PROGRAM, "--http"]) as (process, port):
         filters = {"notifications": {"toolsListChanged": True}}
         headers, body = request("subscriptions/listen", filters, envelope=envelope)
@@ -223,7 +223,7 @@ def test_a_host_that_others_can_reach_has_a_token(host):
     ],
     ids=["here", "behind a proxy", "another loopback", "an address", "all addresses"],
 )
-def test_requests_name_the_server_as_it_is_known(host, url, good, bad, envelope):
+def test_requests_with_another_host_or_origin_are_refused(host, url, good, bad, envelope):
     headers, body = request("tools/list", envelope=envelope)
     app = Server([]).http_app(host=host, url=url, token="secret")  # noqa: S106  (a sample)
     headers["Authorization"] = "Bearer secret"
@@ -238,9 +238,7 @@ def test_requests_name_the_server_as_it_is_known(host, url, good, bad, envelope)
 
 
 @pytest.mark.slow
-def test_the_command_reads_its_token_from_a_file_and_tells_stateless_clients_that_no_job_is_kept(
-    tmp_path, serving, envelope
-):
+def test_the_command_reads_its_token_from_a_file(tmp_path, serving, envelope):
     (tmp_path / "token").write_text("secret\n")
     command = [sys.executable, "-m", "tools_core", "serve", "--http", "0", "--token-file", "token", "--read-only"]
     with serving(tmp_path, command) as (_, port):
