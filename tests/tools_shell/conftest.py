@@ -9,8 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tools_core import ToolError
+from tools_core import Context, ToolError, tool
 from tools_shell import Bash, end_run
+
+
+@tool
+def shared_run(context: Context) -> str:
+    """Return the run of calls without a context."""
+    return context.run_id
+
+
+@pytest.fixture
+def end_shared_run():
+    """End the run of calls without a context."""
+    return lambda: end_run(shared_run.call().output)
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +46,7 @@ def state(workspaces, monkeypatch):
     (workspaces / "temporary").mkdir(exist_ok=True)
     monkeypatch.setattr(tempfile, "tempdir", str(workspaces / "temporary"))
     yield
-    for run_id in ("", "r"):
+    for run_id in (shared_run.call().output, "r"):
         end_run(run_id)
 
 
@@ -67,7 +79,7 @@ def bash(root, level):
 
 
 class Lifeline:
-    """A FIFO that a script's processes hold open: its end of file says that all of them are gone."""
+    """A FIFO that a script's processes hold open: its end of file reports that all of them have ended."""
 
     def __init__(self, path):
         os.mkfifo(path)
@@ -78,14 +90,14 @@ class Lifeline:
         """Wait until a process has written these."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
-        seen = b""
-        while seen != words:
+        data = b""
+        while data != words:
             poll.poll()
             try:
-                seen += os.read(self.descriptor, 4096)
+                data += os.read(self.descriptor, 4096)
             except BlockingIOError:
                 continue
-            assert words.startswith(seen)
+            assert words.startswith(data)
 
     def holders_are_gone(self):
         # A FIFO that was never opened has no end of file: a process may have been killed before it could open it.
@@ -117,14 +129,14 @@ def no_garbage():
 
 @pytest.fixture
 def lifeline(root):
-    held = Lifeline(root / "lifeline")
-    yield held
-    os.close(held.descriptor)
+    fifo = Lifeline(root / "lifeline")
+    yield fifo
+    os.close(fifo.descriptor)
 
 
 @pytest.fixture
 def at_its_limit():
-    """`at_its_limit(tool, has_begun, **arguments)`: the result of a call that does not end by itself.
+    """`at_its_limit(tool, has_begun, **arguments)`: the result of a call without an end.
 
     A busy machine may need longer than a short limit to begin what is to be ended: then it gets a longer one.
     """
@@ -150,11 +162,11 @@ def all_at_once(root):
             return bash.call(command=f"exec 9> '{lifelines[name].path}'; {scripts[name]}", **arguments)
 
         with ThreadPoolExecutor(len(scripts)) as pool:
-            found = dict(zip(scripts, pool.map(one, scripts), strict=True))
-        left = [name for name, held in lifelines.items() if not held.holders_are_gone()]
-        for held in lifelines.values():
-            os.close(held.descriptor)
+            results = dict(zip(scripts, pool.map(one, scripts), strict=True))
+        left = [name for name, fifo in lifelines.items() if not fifo.holders_are_gone()]
+        for fifo in lifelines.values():
+            os.close(fifo.descriptor)
         assert left == []
-        return found
+        return results
 
     return run

@@ -132,14 +132,14 @@ def test_the_workspace_comes_from_the_tool_then_the_context_then_the_environment
     places = {name: tmp_path / name for name in ("setting", "context", "variable", "current")}
     for place in places.values():
         place.mkdir()
-    where = {"command": "basename $PWD"}
+    script = {"command": "basename $PWD"}
     monkeypatch.chdir(places["current"])
-    assert Bash().call(where).output["output"] == "current\n"
+    assert Bash().call(script).output["output"] == "current\n"
     monkeypatch.setenv("ASK_TOOLS_WORKSPACE", str(places["variable"]))
-    assert Bash().call(where).output["output"] == "variable\n"
+    assert Bash().call(script).output["output"] == "variable\n"
     context = Context(workspace=places["context"])
-    assert Bash().call(where, context=context).output["output"] == "context\n"
-    assert Bash(str(places["setting"])).call(where, context=context).output["output"] == "setting\n"
+    assert Bash().call(script, context=context).output["output"] == "context\n"
+    assert Bash(str(places["setting"])).call(script, context=context).output["output"] == "setting\n"
 
 
 @pytest.mark.parametrize(
@@ -207,10 +207,10 @@ print(added, len(shown), output["truncated"], shown.endswith("y\\nend\\n"))
 @pytest.mark.slow
 def test_long_output_takes_bounded_memory_and_its_rest_is_counted(root):
     done = subprocess.run([sys.executable, "-c", FLOOD, root], capture_output=True, text=True, check=True)
-    added, shown, left_out, has_end = done.stdout.split()
+    added, size, left_out, has_end = done.stdout.split()
     assert int(added) < 2 * 1024 * (1 if sys.platform == "linux" else 1024)  # ru_maxrss: KiB, on macOS bytes
     assert int(left_out) == 200_000_004 - 2 * 64 * 1024
-    assert int(shown) < 132_000
+    assert int(size) < 132_000
     assert has_end == "True"
 
 
@@ -250,11 +250,11 @@ def test_calls_from_coroutines_run_side_by_side(bash):
     assert [result.output["output"] for result in asyncio.run(_three(bash))] == ["0\n", "1\n", "2\n"]
 
 
-async def _cancelled(bash, script, begun):
+async def _cancelled(bash, script, has_begun):
     import asyncio
 
     call = asyncio.create_task(bash.acall(command=script))
-    await asyncio.to_thread(begun)
+    await asyncio.to_thread(has_begun)
     call.cancel()
     await call
 

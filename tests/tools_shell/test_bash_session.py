@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tools_core import Context
-from tools_shell import Bash, Sandbox, end_run
+from tools_shell import Bash, Sandbox
 
 REPLAYS = sorted(Path(__file__).with_name("sessions").glob("*.json"))
 PLAIN = {"PATH": os.defpath, "LC_ALL": "C.UTF-8"}
@@ -44,13 +44,12 @@ def stdout(run):
     return lambda script, **arguments: run(script, **arguments)["output"]
 
 
-# ------------------------------------------------------------------------------------------------ what is kept
+# ------------------------------------------------------------------------------------------------ the state
 
 
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_a_recorded_session_replays_exactly(root, level, path):
-    # Without empty folders in place of what is protected, which the recordings do not have.
-    bash = Bash(str(root), sandbox=Sandbox(level=level, protected=frozenset()), env=PLAIN)
+    bash = Bash(str(root), sandbox=level, env=PLAIN)
     if path.stem == "git" and shutil.which("git") is None:
         pytest.skip("git is not installed")
     for step in json.loads(path.read_text("utf-8")):
@@ -62,18 +61,18 @@ def test_a_recorded_session_replays_exactly(root, level, path):
 @pytest.mark.parametrize("path", REPLAYS, ids=lambda path: path.stem)
 def test_a_recording_has_the_output_of_a_plain_script(tmp_path, path):
     steps = json.loads(path.read_text("utf-8"))
-    work, told = tmp_path / "work", tmp_path / "told"
+    work, reports = tmp_path / "work", tmp_path / "told"
     work.mkdir()
-    told.mkdir()
+    reports.mkdir()
     parts = [
-        f"{{\n{step['run']}\n}} > {told}/{n} 2>&1 < /dev/null\n"
-        f"exit_code=$?; echo $exit_code >> {told}/codes; [[ $- == *e* ]] || (exit $exit_code)\n"
+        f"{{\n{step['run']}\n}} > {reports}/{n} 2>&1 < /dev/null\n"
+        f"exit_code=$?; echo $exit_code >> {reports}/codes; [[ $- == *e* ]] || (exit $exit_code)\n"
         for n, step in enumerate(steps)
     ]
     subprocess.run(["bash", "-c", "".join(parts)], cwd=work, env=PLAIN, check=False)
-    outputs = [(told / str(n)).read_text("utf-8") for n in range(len(steps))]
+    outputs = [(reports / str(n)).read_text("utf-8") for n in range(len(steps))]
     assert list(map(_without_lines, outputs)) == [_without_lines(step["output"]) for step in steps]
-    assert [int(code) for code in (told / "codes").read_text().split()] == [step["exit_code"] for step in steps]
+    assert [int(code) for code in (reports / "codes").read_text().split()] == [step["exit_code"] for step in steps]
 
 
 def _without_lines(output):
@@ -128,12 +127,12 @@ def test_no_state_is_stored_in_a_sandboxed_workspace(root, level, monkeypatch):
 
 def test_commands_cannot_see_snapshots(root, level, workspaces):
     if level in {"none", "contained"}:
-        pytest.skip("nothing is kept from commands")
+        pytest.skip("this level hides no files")
     Bash(str(root), sandbox=level).call({"command": "secret=1", "session": "s"}, Context(run_id="other"))
     bash = Bash(str(root), sandbox=Sandbox(level=level, readable=(workspaces / "state",)))
     assert bash.call(command="mine=1", session="s").ok
-    found = bash.call(command=f"grep -r mine= {workspaces}/state").output["output"]
-    assert found == ""
+    output = bash.call(command=f"grep -r mine= {workspaces}/state").output["output"]
+    assert output == ""
 
 
 def test_variables_of_the_developer_are_not_written_to_disk(root, workspaces):
@@ -199,7 +198,7 @@ def test_messages_count_the_lines_of_the_script(run):
 
 # --------------------------------------------------------------------------------------------- whatever a script does
 
-KEPT = {
+SURVIVED = {
     "a syntax error": "if then",
     "an unclosed quote": 'echo "abc',
     "an unclosed brace": "f() {",
@@ -234,7 +233,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
-@pytest.mark.parametrize("script", KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize("script", SURVIVED.values(), ids=SURVIVED)
 def test_the_state_survives_any_script(run, script):
     run('x=kept; f_kept() { echo "$x"; }')
     run(script)
@@ -255,7 +254,7 @@ def test_a_script_that_exits_keeps_its_state(run, script, exit_code):
 def test_a_state_that_was_not_saved_is_reported(run, bash):
     run("x=1")
     result = bash.call(command="x=2; kill -KILL $$", session="s")
-    assert "the session is as it was before" in result.content
+    assert "the session is as before" in result.content
     assert run("echo $x")["output"] == "1\n"
 
 
@@ -312,9 +311,9 @@ def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
     thread.join()
 
 
-def test_a_call_whose_session_is_ended_meanwhile_has_its_output(bash, root):
+def test_a_call_whose_session_is_ended_meanwhile_has_its_output(bash, root, end_shared_run):
     os.mkfifo(root / "begun")
-    thread = threading.Thread(target=lambda: ((root / "begun").read_text(), end_run(""), (root / "go").touch()))
+    thread = threading.Thread(target=lambda: ((root / "begun").read_text(), end_shared_run(), (root / "go").touch()))
     thread.start()
     result = bash.call(command="echo > begun; until [[ -e go ]]; do :; done; echo done; x=1", session="s")
     thread.join()
@@ -325,8 +324,8 @@ def test_the_least_recently_used_session_is_removed(root):
     bash = Bash(str(root), sandbox="none")
     for n in range(66):
         bash.call(command=f"x={n}", session=f"s{n}")
-    shown = [bash.call(command="echo $x", session=f"s{n}").output["output"] for n in (65, 3, 0)]
-    assert shown == ["65\n", "3\n", "\n"]
+    outputs = [bash.call(command="echo $x", session=f"s{n}").output["output"] for n in (65, 3, 0)]
+    assert outputs == ["65\n", "3\n", "\n"]
 
 
 def test_a_state_that_is_too_large_is_not_saved(run):

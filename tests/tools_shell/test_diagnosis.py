@@ -14,10 +14,13 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="these tools need a P
 
 @pytest.mark.parametrize("level", ["none", "contained", "sandboxed"])
 def test_the_reported_isolation_is_that_of_a_command(tmp_path, level):
-    told = Bash(sandbox=level, root=tmp_path).diagnose()
+    facts = Bash(sandbox=level, root=tmp_path).diagnose()
     called = Bash(sandbox=level, root=tmp_path).call({"command": "true"}, Context())
-    assert (told["isolation"], told["not_isolated"]) == (called.metadata["isolation"], called.metadata["not_isolated"])
-    assert told["isolation_level"] == level
+    assert (facts["isolation"], facts["not_isolated"]) == (
+        called.metadata["isolation"],
+        called.metadata["not_isolated"],
+    )
+    assert facts["isolation_level"] == level
 
 
 def test_all_tools_report_the_same_isolation(tmp_path):
@@ -28,11 +31,11 @@ def test_all_tools_report_the_same_isolation(tmp_path):
 
 def test_a_missing_sandbox_is_explained(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = Bash(root=tmp_path, sandbox="sandboxed").diagnose()
-    assert told["programs"] == {"bash": None, "bwrap": None}
-    assert ("warnings" in told) == (told["isolation"] in ("contained", "none"))
-    if "warnings" in told:
-        assert "a sandbox is required" in told["warnings"][0]
+    facts = Bash(root=tmp_path, sandbox="sandboxed").diagnose()
+    assert facts["programs"] == {"bash": None, "bwrap": None}
+    assert ("warnings" in facts) == (facts["isolation"] in ("contained", "none"))
+    if "warnings" in facts:
+        assert "a sandbox is required" in facts["warnings"][0]
 
 
 def test_a_missing_required_sandbox_is_an_error(tmp_path, monkeypatch):

@@ -63,7 +63,7 @@ HOSTS = {
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 4096)); bash.call(command='true'); "
         "resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)); files = [open('/dev/null') for _ in range(2000)]"
     ),
-    "is in a folder that is gone": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
+    "is in a removed folder": "os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone')",
 }
 
 
@@ -77,7 +77,7 @@ def test_commands_run_and_end_in_unusual_hosts(root, level, host):
     done = run(root, level, host + "\n" + SHOW)
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stderr
-    # A host that waits for all children takes the status from us, where there is no supervisor in between.
+    # A host that waits for all children takes the status from us, without a supervisor in between.
     code = None if level == "none" and host in {HOSTS["ignores SIGCHLD"], HANDLER, HOSTS["ignores all signals"]} else 3
     assert f"'output': 'in\\nout\\nerror\\n', 'exit_code': {code}" in lines[0]
     assert "'output': 'in it\\n'" in lines[1] and "'value': \"'the value'\"" in lines[1]
@@ -90,9 +90,9 @@ def test_signal_masks_of_the_host_are_not_inherited(root, level, host):
     if level == "none":
         pytest.skip("level none promises less")
     show = 'os.write(said, bash.call(command="grep -E \'Sig(Blk|Ign)\' /proc/self/status").output["output"].encode())'
-    told = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
-    assert int(told["SigBlk"], 16) == 0
-    assert int(told["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
+    facts = dict(line.split(":\t") for line in run(root, level, f"{host}\n{show}").stdout.splitlines())
+    assert int(facts["SigBlk"], 16) == 0
+    assert int(facts["SigIgn"], 16) & 0x7FFFFFFF == 0  # the two above belong to the C library
 
 
 def test_a_host_without_interpreter_gets_a_clear_error(root):
@@ -146,7 +146,7 @@ for number in range(40):
     pid = os.fork()
     if pid == 0:
         os.close(holds)
-        signal.alarm(200)  # one that waits for a lock would wait for ever
+        signal.alarm(200)  # one that waits for a lock would wait permanently
         if number % 2:
             os.read(held, 1)  # until all are done
         elif bash.call(command="echo child").output["output"] != "child\\n":
@@ -217,8 +217,8 @@ os.write(said, (result.output["output"] if result.ok else "refused: " + result.e
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root has rights to give up")
 def test_commands_run_with_the_current_user_of_the_host(level):
     with tempfile.TemporaryDirectory() as folder:
-        told = run(folder, level, GIVING_UP).stdout
-    assert told == "65534\n65534\n" or told.startswith("refused: ")
+        facts = run(folder, level, GIVING_UP).stdout
+    assert facts == "65534\n65534\n" or facts.startswith("refused: ")
 
 
 LEAKING = """
@@ -231,8 +231,8 @@ os.write(said, bash.call(command="ls /proc/self/fd").output["output"].encode())
 
 
 def test_descriptors_beyond_a_lowered_limit_are_not_inherited(root, level):
-    told = run(root, level, LEAKING).stdout.split()
-    assert {"0", "1", "2"} <= set(told) <= {"0", "1", "2", "3"}
+    facts = run(root, level, LEAKING).stdout.split()
+    assert {"0", "1", "2"} <= set(facts) <= {"0", "1", "2", "3"}
 
 
 def test_sessions_and_jobs_stay_in_this_process_with_process_runtimes(root):

@@ -12,18 +12,18 @@ from tools_shell import Bash, JobInput, JobOutput, JobStart, JobStop, Python, en
 
 @pytest.fixture
 def folders(tmp_path):
-    found = [tmp_path / name for name in ("one", "two")]
-    for folder in found:
+    places = [tmp_path / name for name in ("one", "two")]
+    for folder in places:
         folder.mkdir()
-    yield found
+    yield places
     for run_id in ("mine", "other", ""):
         end_run(run_id)
 
 
 def strangers(folders):
     """Contexts that have nothing to do with the run "mine" in the first folder."""
-    one, two = folders
-    return [Context(workspace=one, run_id="other"), Context(workspace=two, run_id="mine"), Context(workspace=one)]
+    first, two = folders
+    return [Context(workspace=first, run_id="other"), Context(workspace=two, run_id="mine"), Context(workspace=first)]
 
 
 def start(context, command="cat; sleep 900", **arguments):
@@ -51,14 +51,14 @@ def test_no_other_run_or_workspace_reaches_a_job(folders):
 @pytest.mark.parametrize("tool", [Bash, Python])
 def test_no_other_run_or_workspace_reaches_a_session(folders, tool):
     argument = "command" if tool is Bash else "code"
-    shown = "echo $x" if tool is Bash else "print(globals().get('x', ''))"
-    made = tool(sandbox="none")
+    script = "echo $x" if tool is Bash else "print(globals().get('x', ''))"
+    instance = tool(sandbox="none")
     mine = Context(workspace=folders[0], run_id="mine")
-    assert made.call({argument: "x=1", "session": "s"}, mine).ok
+    assert instance.call({argument: "x=1", "session": "s"}, mine).ok
     for context in strangers(folders):
-        assert made.call({argument: shown, "session": "s"}, context).output["output"] == "\n"
+        assert instance.call({argument: script, "session": "s"}, context).output["output"] == "\n"
     again = Context(workspace=folders[0], run_id="mine")
-    assert made.call({argument: shown, "session": "s"}, again).output["output"] == "1\n"
+    assert instance.call({argument: script, "session": "s"}, again).output["output"] == "1\n"
 
 
 def test_a_workspace_is_its_folder_after_a_rename(folders):
@@ -74,14 +74,14 @@ def test_a_workspace_is_its_folder_after_a_rename(folders):
 
 
 def test_direct_calls_without_a_context_share_their_jobs_and_sessions(folders, monkeypatch):
-    one, two = folders
-    id = JobStart(one, sandbox="none").call(command="sleep 900").output["id"]
-    assert [row["id"] for row in JobOutput(one).call().output] == [id]
+    first, two = folders
+    id = JobStart(first, sandbox="none").call(command="sleep 900").output["id"]
+    assert [row["id"] for row in JobOutput(first).call().output] == [id]
     assert JobOutput(two).call().output == []
-    assert JobOutput(one).call({"id": id}, Context(run_id="other")).error_type == "not_found"
-    monkeypatch.chdir(one)
+    assert JobOutput(first).call({"id": id}, Context(run_id="other")).error_type == "not_found"
+    monkeypatch.chdir(first)
     assert JobStop().call(id=id, grace=0).output["stopped"]
-    bash = Bash(one, sandbox="none")
+    bash = Bash(first, sandbox="none")
     bash.call(command="x=1", session="s")
     assert bash.call(command="echo $x", session="s").output["output"] == "1\n"
 
@@ -92,13 +92,13 @@ def test_end_run_ends_only_jobs_and_sessions_of_the_run(folders, lifeline):
     for context in (mine, other):
         bash.call({"command": "x=1", "session": "s"}, context)
     python.call({"code": f"held = open({str(lifeline.path)!r}, 'w')", "session": "s"}, mine)
-    id = start(mine, f"exec 9> {lifeline.path}; setsid sleep 900 & echo ready; wait")
+    id = start(mine, f"exec 9> {lifeline.path}; sleep 900 & echo ready; wait")
     JobOutput().call({"id": id, "wait_for": "ready"}, mine)
-    kept = start(other)
+    other_job = start(other)
     end_run("mine")
     assert lifeline.holders_are_gone()
     assert JobOutput().call({}, mine).output == []
-    assert JobOutput().call({"id": kept}, other).output["status"] == "running"
+    assert JobOutput().call({"id": other_job}, other).output["status"] == "running"
     assert bash.call({"command": "echo $x", "session": "s"}, other).output["output"] == "1\n"
     assert bash.call({"command": "echo $x", "session": "s"}, mine).output["output"] == "\n"
 

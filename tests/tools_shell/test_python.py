@@ -208,7 +208,7 @@ def test_an_interpreter_or_environment_can_be_chosen(root, tmp_path):
 
 def test_an_environment_in_the_workspace_runs_only_in_the_sandbox(root, level, tmp_path):
     if level in {"none", "contained"}:
-        pytest.skip("nothing is kept from what is outside")
+        pytest.skip("this level hides no files")
     place = root / level  # each is asked once
     venv.create(place, with_pip=False)
     (site,) = (place / "lib").glob("python*/site-packages")

@@ -109,7 +109,7 @@ def test_a_timeout_interrupts_code_and_preserves_variables(session, name, at_its
     result = at_its_limit(Tool, lambda result: result.metadata["output"], code=code)
     assert result.error_type == "timeout_error"
     assert "KeyboardInterrupt" in result.error
-    assert "the variables of the session are kept" in result.error
+    assert "the variables of the session remain" in result.error
     assert session("x").output["value"] == "'kept'"
 
 
@@ -134,16 +134,16 @@ def test_code_that_ignores_interrupts_loses_its_session(session, lifeline, at_it
 
 
 @pytest.mark.parametrize(
-    ("death", "told"),
+    ("death", "reason"),
     [("os._exit(4)", "exit 4"), ("os.kill(os.getpid(), 9)", "SIGKILL"), ("os.abort()", "SIGABRT")],
 )
-def test_code_during_which_the_session_dies_is_never_run_twice(run, root, death, told):
+def test_code_during_which_the_session_dies_is_never_run_twice(run, root, death, reason):
     run("import os\nx = 1")
     output = run(f"open('runs', 'a').write('run ')\n{death}")
-    assert f"the session has ended ({told})" in notes(output)
+    assert f"the session has ended ({reason})" in notes(output)
     after = run("'x' in dir()")
     assert (after["value"], (root / "runs").read_text()) == ("False", "run ")
-    assert told in notes(after)
+    assert reason in notes(after)
 
 
 def test_a_session_killed_between_calls_restarts_with_a_note(run):
@@ -158,8 +158,8 @@ def test_a_session_killed_between_calls_restarts_with_a_note(run):
 def test_parallel_calls_of_one_session_run_one_after_the_other(run):
     run("n = 0\nimport time")
     with ThreadPoolExecutor(5) as pool:
-        for found in [pool.submit(run, "m = n\ntime.sleep(0.01)\nn = m + 1") for _ in range(5)]:
-            found.result()
+        for interpreters in [pool.submit(run, "m = n\ntime.sleep(0.01)\nn = m + 1") for _ in range(5)]:
+            interpreters.result()
     assert run("n")["value"] == "5"
 
 
@@ -362,35 +362,35 @@ def test_sessions_end_with_their_process(root, lifeline, level):
 
 
 @pytest.mark.slow
-def test_neither_descriptors_nor_processes_grow_with_sessions(python, children_of):
+def test_neither_descriptors_nor_processes_grow_with_sessions(python, children_of, end_shared_run):
     def count():
         return len(os.listdir("/dev/fd")), len(children_of(os.getpid()))
 
     python.call(code="1", session="s")
-    end_run("")
+    end_shared_run()
     before = count()
     for code in ("1", "import os; os._exit(0)", "1 / 0") * 3:
         python.call(code=code, session="s")
-        end_run("")
+        end_shared_run()
     assert count() == before
 
 
 def _pythons():
-    found = {}
+    interpreters = {}
     for minor in range(11, 15):
         for folder in ("/usr/bin", "/usr/local/bin", *os.environ["PATH"].split(os.pathsep)):
             path = os.path.join(folder, f"python3.{minor}")
             if os.access(path, os.X_OK) and "shims" not in path:
-                found.setdefault(minor, path)
-    return found
+                interpreters.setdefault(minor, path)
+    return interpreters
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("minor", range(11, 15))
 def test_a_session_works_on_every_python_from_3_11_on(root, minor):
-    if minor not in (found := _pythons()):
+    if minor not in (interpreters := _pythons()):
         pytest.skip(f"this machine has no Python 3.{minor}")
-    python = Python(str(root), sandbox="contained", interpreter=found[minor])
+    python = Python(str(root), sandbox="contained", interpreter=interpreters[minor])
     python.call(code="import asyncio\nx = 1", session="s")
     output = python.call(code="await asyncio.sleep(0)\n(x, 1 / 0)", session="s").output
     assert "1 / 0" in output["error"]["traceback"]

@@ -96,9 +96,9 @@ def test_common_values_are_not_redacted(root, monkeypatch, name, value):
 def test_secrets_are_redacted_in_base64_and_urls(root):
     forms = [VALUE, base64.b64encode(VALUE.encode()).decode(), urllib.parse.quote(VALUE, safe="")]
     forms += [base64.urlsafe_b64encode(VALUE.encode()).decode(), urllib.parse.quote_plus(VALUE)]
-    found = shown(root, "\n".join(f"a {form} b" for form in forms), secrets=[VALUE])
-    assert VALUE[3:9] not in found
-    assert found.count("[redacted SECRET_1]") == len(forms)
+    output = shown(root, "\n".join(f"a {form} b" for form in forms), secrets=[VALUE])
+    assert VALUE[3:9] not in output
+    assert output.count("[redacted SECRET_1]") == len(forms)
 
 
 @settings(max_examples=30, deadline=None)
@@ -109,8 +109,8 @@ def test_a_secret_inside_longer_base64_is_redacted(tmp_path_factory, before, aft
 
 
 def test_the_longer_of_two_secrets_is_redacted(root):
-    found = shown(root, "abcdefgh-12345678 abcdefgh", secrets=["abcdefgh", "abcdefgh-12345678"])
-    assert found == "[redacted SECRET_2] [redacted SECRET_1]"
+    output = shown(root, "abcdefgh-12345678 abcdefgh", secrets=["abcdefgh", "abcdefgh-12345678"])
+    assert output == "[redacted SECRET_2] [redacted SECRET_1]"
 
 
 def test_a_secret_at_the_cut_of_output_is_redacted(root):
@@ -121,8 +121,8 @@ def test_a_secret_at_the_cut_of_output_is_redacted(root):
 
 def test_both_values_of_a_changed_variable_are_redacted(root, monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
-    found = shown(root, "a tok-0123456789 b tok-abcdefgh c", env={"SOME_TOKEN": "tok-abcdefgh"})
-    assert found == "a [redacted SOME_TOKEN] b [redacted SOME_TOKEN] c"
+    output = shown(root, "a tok-0123456789 b tok-abcdefgh c", env={"SOME_TOKEN": "tok-abcdefgh"})
+    assert output == "a [redacted SOME_TOKEN] b [redacted SOME_TOKEN] c"
 
 
 def test_a_secret_of_a_variable_with_an_undecodable_name_is_redacted(root, monkeypatch):

@@ -94,10 +94,10 @@ def test_secrets_are_redacted_from_all_output(root, level, monkeypatch):
     monkeypatch.setenv("SERVICE_TOKEN", "tok-1234567890abcdef")
     (root / "file").write_text("a tok-1234567890abcdef b hunter2-hunter2 c\n")
     tool = Bash(str(root), sandbox=level, secrets=["hunter2-hunter2"])
-    shown = tool.call(command="cat file; cat file >&2").output["output"]
-    assert "1234567890" not in shown
-    assert "hunter2" not in shown
-    assert shown.count("redacted") == 4
+    output = tool.call(command="cat file; cat file >&2").output["output"]
+    assert "1234567890" not in output
+    assert "hunter2" not in output
+    assert output.count("redacted") == 4
 
 
 def test_secrets_in_env_are_redacted(root, level):
@@ -150,27 +150,27 @@ with socket.socket(socket.AF_UNIX) as there:
 def test_a_call_does_not_wait_for_processes_outside_the_job(bash, root, monkeypatch):
     monkeypatch.chdir(root)
     (root / "give.py").write_text(GIVE)
-    held = []
+    descriptors = []
     with socket.socket(socket.AF_UNIX) as here:
         here.bind("there")
         here.listen()
 
         def take():
-            given, _ = here.accept()
-            with given:
-                held.extend(socket.recv_fds(given, 1, 2)[1])
+            connection, _ = here.accept()
+            with connection:
+                descriptors.extend(socket.recv_fds(connection, 1, 2)[1])
 
         taker = threading.Thread(target=take)
         taker.start()
         output = bash.call(command=f"{sys.executable} give.py; echo done").output
         taker.join()
     assert output["output"] == "done\n"
-    assert "background" not in output  # it is none of the job's
+    assert "background" not in output  # the process is not part of the job
     assert "survivors" not in output
     poll = select.poll()
-    poll.register(held[0], 0)
-    assert poll.poll(0) == [(held[0], select.POLLERR)]  # no process reads it
-    for descriptor in held:
+    poll.register(descriptors[0], 0)
+    assert poll.poll(0) == [(descriptors[0], select.POLLERR)]  # no process reads it
+    for descriptor in descriptors:
         os.close(descriptor)
 
 

@@ -35,9 +35,9 @@ def open_workdir(setting: str | os.PathLike[str] | None, context: Context, workd
     It is opened before it is checked, so that swapping a link has no effect.
     """
     root = _open(workspace_path(setting or context.workspace), "workspace")
-    taken = []
+    unused = []
     while root <= _LAST_STREAM:  # the host has closed a standard stream; that number is the command's
-        taken.append(root)
+        unused.append(root)
         root = os.dup(root)
     try:
         path = _real_path(root, "workspace")
@@ -54,31 +54,31 @@ def open_workdir(setting: str | os.PathLike[str] | None, context: Context, workd
         finally:
             os.close(folder)
     finally:
-        for descriptor in (root, *taken):
+        for descriptor in (root, *unused):
             os.close(descriptor)
 
 
-def _open(path: str | os.PathLike[str], what: str, root: int | None = None) -> int:
+def _open(path: str | os.PathLike[str], role: str, root: int | None = None) -> int:
     try:
         return os.open(path, _PIN, dir_fd=root)
     except (FileNotFoundError, NotADirectoryError) as error:
-        message = f"{what} {os.fspath(path)!r}: {_reason(error)}; give a folder that exists"
+        message = f"{role} {os.fspath(path)!r}: {_reason(error)}; give a folder that exists"
         raise ToolError(message, "not_found") from error
     except (OSError, ValueError) as error:
-        raise ToolError(f"{what} {os.fspath(path)!r} cannot be opened: {_reason(error)}", "denied") from error
+        raise ToolError(f"{role} {os.fspath(path)!r} cannot be opened: {_reason(error)}", "denied") from error
 
 
 def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _real_path(folder: int, what: str) -> str:
+def _real_path(folder: int, role: str) -> str:
     if os.fstat(folder).st_nlink == 0:
-        raise ToolError(f"the {what} has been removed; give a folder that exists", "not_found")
+        raise ToolError(f"the {role} has been removed; give a folder that exists", "not_found")
     try:
         return real_path(folder)
     except OSError as error:
-        message = f"the {what} cannot be named: {error.strerror}; is /proc mounted?"
+        message = f"the {role} cannot be named: {error.strerror}; is /proc mounted?"
         raise ToolError(message, "unavailable") from error
 
 

@@ -54,8 +54,8 @@ class Bash(ScriptTool):
             notes: list[str] = []
             if session:
                 until = time.monotonic() + limit
-                with self._held(session, prepared, until, context) as held:
-                    outcome, is_saved = held.run(
+                with self._held(session, prepared, until, context) as bash_session:
+                    outcome, is_saved = bash_session.run(
                         command,
                         prepared,
                         output,

@@ -58,18 +58,18 @@ class JobInput(JobTool):
         data = _data(job, text, keys or [], end=end)
         if end and job.terminal:
             data += _END_OF_FILE
-        written = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
-        record: dict[str, Any] = {"id": id, "written_bytes": written, **job.status()}
-        remarks = [f"{written} bytes written to {id}"]
-        if written < len(data):
-            record["unwritten_bytes"] = len(data) - written
+        size = job.write(data, deadline(_WAIT, context), lambda: context.cancelled, is_last=end)
+        record: dict[str, Any] = {"id": id, "written_bytes": size, **job.status()}
+        remarks = [f"{size} bytes written to {id}"]
+        if size < len(data):
+            record["unwritten_bytes"] = len(data) - size
             why = "its input is closed" if job.stdin is None else f"it did not read them in {_WAIT:g} s"
-            remarks.append(f"the last {len(data) - written} bytes were not written: {why}")
+            remarks.append(f"the last {len(data) - size} bytes were not written: {why}")
         return Result.ok(record, content=bracketed("", remarks), metadata=isolation_of(job.isolation))
 
 
 def _data(job: Job, text: str, keys: list[str], *, end: bool) -> bytes:
-    """Return the bytes to write; ToolError if there are none, or the job cannot take them."""
+    """Return the bytes to write; ToolError without any, or if the job cannot read them."""
     if not (text or keys or end):
         raise ToolError("nothing to write: give text, keys or end", "validation_error")
     if not job.has_stdin:

@@ -18,7 +18,7 @@ class JobStart(ScriptTool):
 
     Read it with job_output, write to it with job_input, end it with job_stop. The job ends with its script: run the
     long-lived program last, in the foreground (no `&`). At most 32 jobs run at once, and all end with the conversation.
-    The last 1 MiB of output is kept. A server answers other calls on localhost, unless the result says otherwise.
+    The last 1 MiB of output can be read. A server answers other calls on localhost, unless the result says otherwise.
     """
 
     stateful = True

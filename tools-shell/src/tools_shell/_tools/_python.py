@@ -78,16 +78,18 @@ class Python(ShellTool):
             return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
-        with python_sessions.use(key, until, lambda: context.cancelled) as held:
-            kernel, notes = held.ready(lambda: self._start(python, context, ".", b"", is_lasting=True), output)
+        with python_sessions.use(key, until, lambda: context.cancelled) as python_session:
+            kernel, notes = python_session.ready(
+                lambda: self._start(python, context, ".", b"", is_lasting=True), output
+            )
             left = max(until - time.monotonic(), 0.01)
-            outcome, reply = kernel.run(code, output, left, lambda: cancelled() or held.is_closed)
+            outcome, reply = kernel.run(code, output, left, lambda: cancelled() or python_session.is_closed)
         more = {"session": session}
         if kernel.lost is not None:
             more |= exit_of(outcome.returncode)
             notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
         elif outcome.reason is not None:
-            notes.append("the code was interrupted; the variables of the session are kept")
+            notes.append("the code was interrupted; the variables of the session remain")
         return self._result(output, outcome, reply, kernel, more, notes)
 
     def _result(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tools_shell._settings import Level
 
     class Settings(TypedDict, total=False):
-        """The settings of tools that run programs, besides the workspace; see `ShellTool`."""
+        """The settings of tools that run programs, except the workspace; see `ShellTool`."""
 
         sandbox: Sandbox | Level | None
         env: Mapping[str, str] | None
@@ -98,7 +98,7 @@ class ShellTool(Tool, abstract=True):
         return {"root": root, "sandbox": sandbox, "env": env}
 
     def diagnose(self) -> Mapping[str, object]:
-        """Return the isolation of commands on this machine, what it leaves open, and the installed programs."""
+        """Return the isolation of commands on this machine, its gaps, and the installed programs."""
         import shutil  # only `ask-tools doctor` needs it
 
         _check_system()
@@ -119,7 +119,7 @@ class ShellTool(Tool, abstract=True):
         return {**facts, "programs": {name: shutil.which(name) for name in ("bash", "bwrap")}}
 
     def redactor(self) -> Redactor:
-        """Return a redactor for the named secrets and those of the environment."""
+        """Return a redactor for the named secrets and the secrets of the environment."""
         self._look_at_host()
         return self._redactor
 
