@@ -447,7 +447,7 @@ def test_one_wrong_line_number_shifts_those_of_later_hunks(patch, root):
         pytest.param(["*** Add File: .ask-tools-x", "+[]"], "denied", "reserved", id="the tools' own names"),
         pytest.param(["*** Add File: n/.ask-tools-x", "+[]"], "denied", "reserved", id="the same in a new folder"),
         pytest.param(["*** Add File: x/", "+x"], "not_a_file", "folder", id="slash at the end"),
-        pytest.param(["*** Add File: dangling/x", "+x"], "not_found", "no ", id="below a dangling link"),
+        pytest.param(["*** Add File: dangling/x", "+x"], "not_found", "does not exist", id="below a dangling link"),
     ],
 )  # fmt: skip
 def test_one_impossible_section_leaves_all_files_unchanged(patch, root, resolver, sections, kind, reason):
@@ -530,7 +530,7 @@ def test_a_name_that_is_not_utf8_is_patched_by_its_escapes(patch, root):
     assert contents(root) == {"good": b"c\n"}
 
 
-def test_a_link_inside_is_patched_through_and_a_hard_link_to_the_outside_separated(patch, root, resolver):
+def test_patches_follow_symlinks_inside_and_detach_hard_links(patch, root, resolver):
     fill(root, {"d/f": b"a\n"})
     (root / "link").symlink_to(root / "d" / "f")
     os.link(root.parent / "outside" / "secret.txt", root / "hard")
@@ -594,7 +594,7 @@ def test_a_file_system_that_can_do_less_gets_the_same_patches(patch, root, monke
         assert contents(root) == {"f": b"c\n", "d/h": b"a\n"}
 
 
-def test_when_there_is_no_room_for_the_new_content_all_files_stay(patch, root):
+def test_a_full_disk_leaves_all_files_of_a_patch_unchanged(patch, root):
     import resource
 
     fill(root, {"f": FIVE, "g": b"a\n" * 100})
@@ -611,7 +611,7 @@ def test_when_there_is_no_room_for_the_new_content_all_files_stay(patch, root):
     assert sorted(os.listdir(root)) == ["f", "g"]
 
 
-def test_what_the_system_does_not_permit_leaves_all_files(root):
+def test_a_permission_error_leaves_all_files_of_a_patch_unchanged(root):
     if os.geteuid() == 0:
         pytest.skip("root is permitted everything")
     fill(root, {"f": b"a\n", "d/g": b"a\n"})
@@ -651,7 +651,7 @@ def test_no_repository_is_built_by_the_files_of_one_patch(patch, root):
     assert os.listdir(root) == []
 
 
-def test_edits_and_patches_of_the_same_file_lose_nothing(root):
+def test_concurrent_edits_and_patches_lose_no_update(root):
     from concurrent.futures import ThreadPoolExecutor
 
     fill(root, {"f": b"".join(b"line %d\n" % number for number in range(40))})

@@ -71,7 +71,7 @@ def test_an_access_list_stays_and_with_it_the_mode(replace, root, temporary):
     assert (root / "file.txt").stat().st_mode == mode
 
 
-def test_a_private_file_stays_private_in_a_folder_that_gives_its_files_to_all(replace, root, temporary):
+def test_a_private_file_ignores_the_default_acl_of_its_folder(replace, root, temporary):
     set_or_skip(root, "system.posix_acl_default", FOR_ALL)
     (root / "file.txt").chmod(0o600)
     assert replace().ok
@@ -116,7 +116,7 @@ print(result.ok or result)
 """
 
 
-def test_a_group_that_cannot_be_kept_gains_nothing_by_it(open_root):
+def test_a_new_group_gets_no_more_rights_than_others(open_root):
     if os.geteuid() != 0:
         pytest.skip("this user cannot become another")
     root = open_root

@@ -77,7 +77,7 @@ def names(folder):
     return sorted(os.listdir(folder))
 
 
-def test_a_folder_is_made_with_those_above_it_and_once_only(change, root, resolver):
+def test_make_directory_creates_missing_parents(change, root, resolver):
     made = change.make.call(path="a/b/c/")
     assert made.output == {"path": "a/b/c/", "created": True}
     assert made.content == "Created 'a/b/c/'"
@@ -86,7 +86,7 @@ def test_a_folder_is_made_with_those_above_it_and_once_only(change, root, resolv
     assert (root / "a" / "b" / "c").is_dir()
 
 
-def test_a_folder_is_not_made_in_place_of_anything(change, root, resolver):
+def test_make_directory_replaces_nothing(change, root, resolver):
     (root / "file").write_text("x")
     (root / "dangling").symlink_to("nowhere")
     (root / "folder").mkdir()
@@ -172,7 +172,7 @@ def test_an_existing_file_is_replaced_only_on_request_and_a_folder_never(change,
     assert names(root) == ["b", "link", "tree"]
 
 
-def test_no_file_gets_the_name_of_a_folder_that_is_to_be_made(change, root, tree, resolver):
+def test_a_file_cannot_take_the_name_of_a_missing_folder(change, root, tree, resolver):
     (root / "a").write_text("a")
     for tool in (change.move, change.copy):
         refused = tool.call(source="a", destination="new/")
@@ -217,7 +217,7 @@ def test_deleting_a_tree_is_explicit(change, root, tree, resolver):
 
 
 @pytest.mark.parametrize("path", [".", "./", "/", "..", "tree/..", "tree/../..", "../root", "../outside", "out"])
-def test_the_root_and_what_is_not_below_it_is_never_changed(change, root, tree, resolver, path):
+def test_paths_outside_the_root_are_never_changed(change, root, tree, resolver, path):
     (root / "x").write_text("x")
     (root / "out").symlink_to("../outside")
     below = f"{path}/secret.txt" if path in ("../outside", "out") else path
@@ -236,7 +236,7 @@ def test_the_root_and_what_is_not_below_it_is_never_changed(change, root, tree, 
 @pytest.mark.parametrize(
     "spelled", ["{root}", "{root}/.", "{root}-evil/file", "/etc/passwd", "{root}/../root-evil/file"]
 )
-def test_neither_the_root_by_its_full_name_nor_a_sibling_of_like_name_is_changed(change, root, resolver, spelled):
+def test_siblings_with_similar_names_are_never_changed(change, root, resolver, spelled):
     evil = root.with_name("root-evil")
     evil.mkdir()
     (evil / "file").write_text("evil")
@@ -256,7 +256,7 @@ def test_neither_the_root_by_its_full_name_nor_a_sibling_of_like_name_is_changed
 
 
 @pytest.mark.parametrize("path", ["missing", "missing/below", "file/below", "loop/below"])
-def test_what_is_not_there_is_an_error_that_leaves_nothing_behind(change, root, resolver, path):
+def test_a_missing_source_creates_no_folders(change, root, resolver, path):
     (root / "file").write_text("x")
     (root / "loop").symlink_to("loop")
     before = names(root)
@@ -291,7 +291,7 @@ PROTECTED = [
 
 @pytest.mark.parametrize("path", PROTECTED)
 @pytest.mark.parametrize("exists", [True, False])
-def test_a_protected_place_is_refused_at_both_ends_whether_it_is_there_or_not(change, root, path, exists):
+def test_protected_sources_and_destinations_are_refused(change, root, path, exists):
     (root / "x").write_text("x")
     if exists:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
@@ -311,7 +311,7 @@ def test_a_protected_place_is_refused_at_both_ends_whether_it_is_there_or_not(ch
         assert change.copy.call(source=path, destination="y").ok
 
 
-def test_what_holds_a_protected_place_is_left_where_it_is(change, root):
+def test_a_folder_with_a_protected_entry_cannot_be_moved(change, root):
     for hidden in ("a/b/.git", "bare/objects", "bare/refs", "bare/HEAD"):
         (root / hidden).mkdir(parents=True)
     for path in ("a", "bare"):
@@ -344,7 +344,7 @@ def test_special_files_are_not_copied_and_never_opened(change, root, resolver, s
     assert names(root) == ["folder", "x"]
 
 
-def test_copies_and_moves_across_roots_and_never_out_of_or_into_a_read_only_one(tmp_path):
+def test_moves_cross_roots_unless_one_is_read_only(tmp_path):
     first, second, fixed = (tmp_path / name for name in ("first", "second", "fixed"))
     for folder in (first, second, fixed):
         folder.mkdir()
@@ -400,7 +400,7 @@ def test_a_move_to_another_file_system_is_complete_before_the_original_goes(root
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "bind"])
-def test_what_is_mounted_in_the_workspace_is_never_emptied_or_moved(change, root, kind):
+def test_mounts_in_the_workspace_are_never_changed(change, root, kind):
     if os.geteuid() != 0:
         pytest.skip("this user cannot mount a file system")
     place = root / "a folder" / "mount\\x"
@@ -424,7 +424,7 @@ def test_what_is_mounted_in_the_workspace_is_never_emptied_or_moved(change, root
     assert change.delete.call(path="a folder", recursive=True).ok
 
 
-def test_a_copy_that_fails_in_the_middle_leaves_nothing(change, root):
+def test_a_failed_copy_removes_its_files(change, root):
     (root / "tree").mkdir()
     for number in range(5):
         (root / "tree" / f"{number}").write_bytes(b"x" * (10_000 if number < 4 else 100_000))
@@ -440,7 +440,7 @@ def test_a_copy_that_fails_in_the_middle_leaves_nothing(change, root):
     assert (root / "tree" / "0").read_bytes() == b"x" * 10_000
 
 
-def test_what_is_too_much_is_refused_before_anything_is_done(change, root):
+def test_trees_over_the_limit_are_refused_first(change, root):
     with (root / "sparse").open("wb") as sparse:
         sparse.truncate(1 << 40)
     assert change.copy.call(source="sparse", destination="copy").error_type == "limit_exceeded"
@@ -493,7 +493,7 @@ def test_of_many_moves_to_one_place_one_succeeds_and_no_content_is_lost(change, 
     assert kept == {str(number) for number in range(20)}
 
 
-def test_while_another_writer_has_the_folder_nothing_in_it_is_changed(change, root, tree):
+def test_a_locked_folder_is_not_changed(change, root, tree):
     from fcntl import LOCK_EX, flock
 
     before = listing(root)
@@ -515,7 +515,7 @@ def test_while_another_writer_has_the_folder_nothing_in_it_is_changed(change, ro
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_swapped_for_a_link_never_lets_a_change_out(change, root, resolver, swapping):
+def test_a_folder_swapped_for_a_symlink_leads_no_change_outside(change, root, resolver, swapping):
     outside = root.parent / "outside"
     (outside / "deep").mkdir()
     (outside / "deep" / "kept").write_text("kept")
@@ -557,7 +557,7 @@ while True:  # what is being deleted is carried out of the root meanwhile, and a
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="as the test above")
-def test_a_tree_that_is_carried_away_while_it_is_deleted_takes_nothing_else_with_it(change, root):
+def test_a_tree_moved_during_its_deletion_deletes_nothing_else(change, root):
     outside = root.parent / "outside"
     with subprocess.Popen([sys.executable, "-c", CLIMB, root], stdout=subprocess.PIPE) as climber:
         climber.stdout.readline()
@@ -591,7 +591,7 @@ os._exit(0 if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0 else 7)
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
-def test_a_copy_is_on_the_disk_before_it_has_its_name_and_the_name_when_the_call_returns(root, tree, tmp_path):
+def test_a_copy_is_synced_before_it_is_renamed(root, tree, tmp_path):
     trace = tmp_path / "trace"
     command = ["strace", "-f", "-o", trace, "-e", "trace=syncfs,fsync,renameat2,write"]
     subprocess.run([*command, sys.executable, "-B", "-c", ONE_CALL, root, "copy"], check=True)
@@ -603,7 +603,7 @@ def test_a_copy_is_on_the_disk_before_it_has_its_name_and_the_name_when_the_call
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 @pytest.mark.parametrize("tool", ["copy", "move"])
 @pytest.mark.parametrize("call", ["write", "syncfs", "mkdirat", "renameat", "renameat2", "symlinkat"])
-def test_a_copy_or_a_move_that_is_killed_is_there_whole_or_not_at_all(root, tree, tool, call):
+def test_a_killed_copy_or_move_is_complete_or_absent(root, tree, tool, call):
     (root / "other").write_text("other")
     for number in range(1, 40):
         copy = root.with_name(f"copy-{number}")

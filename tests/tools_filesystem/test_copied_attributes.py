@@ -145,7 +145,7 @@ def as_nobody(root, limit=1 << 30):
 
 
 @needs_root
-def test_a_failed_copy_leaves_nothing_not_even_read_only_folders(open_root):
+def test_a_failed_copy_removes_read_only_folders(open_root):
     root = open_root
     for name in ("1", "2"):
         (root / "old" / name).mkdir(parents=True)
@@ -181,7 +181,7 @@ for result in (
 
 
 @needs_root
-def test_an_owner_that_a_container_does_not_know_is_no_reason_to_fail(root):
+def test_unknown_owners_in_containers_are_ignored(root):
     (root / "old").write_text("content")
     (root / "old").chmod(0o666)
     os.chown(root / "old", 1234, 5678)

@@ -119,7 +119,7 @@ def litter(root):
 
 
 @pytest.mark.parametrize(("way", "path"), WAYS)
-def test_a_kill_at_any_system_call_leaves_old_or_new_and_the_next_call_tidies_up(root, disturbed, way, path):
+def test_a_killed_write_leaves_the_old_or_the_new_file(root, disturbed, way, path):
     seen = []
     old = OLD if path == "file.txt" else None
     for where, status, content in disturbed(way, path, "signal=KILL"):
@@ -135,7 +135,7 @@ def test_a_kill_at_any_system_call_leaves_old_or_new_and_the_next_call_tidies_up
 
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC"])
 @pytest.mark.parametrize(("way", "path"), WAYS)
-def test_a_failure_of_any_system_call_leaves_the_old_content_unless_it_does_no_harm(root, disturbed, way, path, error):
+def test_a_failed_system_call_preserves_the_old_content(root, disturbed, way, path, error):
     statuses = []
     for where, status, content in disturbed(way, path, f"error={error}", FAILING):
         assert (status, content) in ((1, OLD if path == "file.txt" else None), (0, NEW)), where
@@ -149,9 +149,7 @@ def test_a_failure_of_any_system_call_leaves_the_old_content_unless_it_does_no_h
 
 
 @pytest.mark.parametrize(("way", "path"), WAYS)
-def test_content_is_on_the_disk_before_it_has_the_name_and_the_name_when_the_call_returns(
-    disturbed, tmp_path, way, path
-):
+def test_content_is_synced_before_it_is_renamed(disturbed, tmp_path, way, path):
     next(disturbed(way, path, "signal=KILL"))
     calls = CALL.findall((tmp_path / "clean").read_text())
     named = max(number for number, call in enumerate(calls) if call.startswith(("rename", "linkat")))

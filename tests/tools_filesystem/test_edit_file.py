@@ -32,7 +32,7 @@ def test_one_exact_place_is_replaced_and_shown(edit, file):
     assert shown == "--- file.txt\n+++ file.txt\n@@ -2,5 +2,5 @@\n two\n three\n four\n-five\n+5\n six"
 
 
-def test_what_is_there_more_than_once_is_refused_with_its_lines(edit, file):
+def test_an_ambiguous_edit_names_the_lines_of_all_matches(edit, file):
     file.write_text("a\nb\na\nb\na")
     result = edit(path="file.txt", old_string="a", new_string="x")
     assert result.error_type == "conflict"
@@ -47,7 +47,7 @@ def test_matches_that_overlap_are_not_unique_either(edit, file):
     assert file.read_text() == "xa"
 
 
-def test_all_places_are_replaced_when_told(edit, file):
+def test_replace_all_replaces_every_match(edit, file):
     file.write_text("aXbXc" * 3000)
     result = edit(path="file.txt", old_string="X", new_string="--", replace_all=True)
     assert file.read_text() == "a--b--c" * 3000
@@ -84,11 +84,11 @@ def test_every_text_is_literal(edit, file, text):
     assert file.read_text() == "<$0  old2"
 
 
-def test_a_dry_run_shows_the_same_and_writes_nothing(edit, file):
+def test_a_dry_run_returns_the_diff_without_writing(edit, file):
     file.write_text("one\ntwo\n")
     before = file.stat()
     dry = edit(path="file.txt", old_string="two", new_string="2", dry_run=True)
-    assert file.stat() == before
+    assert os.path.samestat(file.stat(), before)
     assert file.read_text() == "one\ntwo\n"
     assert os.listdir(file.parent) == ["file.txt"]
     real = edit(path="file.txt", old_string="two", new_string="2")
@@ -156,7 +156,7 @@ WAYS = {
     ending=st.sampled_from(["\n", "\r\n"]),
 )
 @example(before=b"\xff\xff", after=b"\r\n\r\n\n", way="utf-8", ending="\r\n")
-def test_bytes_around_the_match_stay_whatever_they_are(before, after, way, ending):
+def test_bytes_around_the_match_do_not_change(before, after, way, ending):
     mark, codec = WAYS[way]
     width = len("a".encode(codec))
     old, new = (text.replace("\n", ending).encode(codec) for text in (OLD, NEW))
@@ -192,26 +192,26 @@ def test_bytes_around_the_match_stay_whatever_they_are(before, after, way, endin
             id="inner spaces",
         ),
         pytest.param("a\nb\r\nc\r\nd\n", "a\nb\nc", "line 2 is 'b\\r', but", id="mixed endings"),
-        pytest.param("one\ntwo\n", "one\\ntwo", "line 1 has it with real newlines", id="escaped newline"),
-        pytest.param('print("a\\nb")\n', 'print("a\nb")', "line 1 has it with backslash escapes", id="a real newline"),
-        pytest.param("a\none\ntwo\n", "2\tone\n3\ttwo", "line 2 has it without the line numbers", id="line numbers"),
-        pytest.param("a\none", "one\n", "line 2 has it without the newlines at its ends", id="newline at the end"),
+        pytest.param("one\ntwo\n", "one\\ntwo", "line 1 matches with real newlines", id="escaped newline"),
+        pytest.param('print("a\\nb")\n', 'print("a\nb")', "line 1 matches with backslash escapes", id="a real newline"),
+        pytest.param("a\none\ntwo\n", "2\tone\n3\ttwo", "line 2 matches without the line numbers", id="line numbers"),
+        pytest.param("a\none", "one\n", "line 2 matches without the newlines at its ends", id="newline at the end"),
         pytest.param(
-            "a\nvalue = compute(1)\n", "value = compute(2)", "most like its first line is line 2", id="similar"
+            "a\nvalue = compute(1)\n", "value = compute(2)", "closest match for its first line is line 2", id="similar"
         ),
         pytest.param("a\nb\nc\nd\n", "b\nc\nX", "line 4 is 'd', but old_string has 'X'", id="a later line"),
         pytest.param("a\nb", "b\nc\nd", "the file ends before line 3, where old_string has 'c'", id="past the end"),
-        pytest.param("x\nthe new text\n", "the old text", "most like its first line is line 2", id="by chance"),
+        pytest.param("x\nthe new text\n", "the old text", "closest match for its first line is line 2", id="by chance"),
         pytest.param("cafe\u0301 x\n", "café x", "differs only in spelling", id="normal form"),
         pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "differs only in spelling", id="several"),
         pytest.param(
             "éa\udcff b\n", "éa\ufffd b", "line 1 has bytes there that are not text", id="what is no character"
         ),
-        pytest.param("abc\n", "12345", "no line is like its first one", id="nothing alike"),
-        pytest.param("", "12345", "no line is like its first one", id="empty file"),
+        pytest.param("abc\n", "12345", "no line resembles its first one", id="nothing alike"),
+        pytest.param("", "12345", "no line resembles its first one", id="empty file"),
     ],
 )
-def test_a_miss_says_where_the_text_almost_is_and_what_differs(edit, file, content, old, words):
+def test_a_missing_text_names_the_closest_line_and_the_difference(edit, file, content, old, words):
     file.write_bytes(content.encode("utf-8", "surrogateescape"))
     result = edit(path="file.txt", old_string=old, new_string="the new text")
     assert result.error_type == "conflict"
@@ -253,7 +253,7 @@ def test_many_places_in_one_long_line_take_no_long_time(edit, file):
 
 
 @pytest.mark.parametrize("kind", ["missing", "missing/file.txt", "folder", "pipe", "../outside/secret.txt", "out"])
-def test_what_is_no_file_of_the_workspace_is_refused_and_nothing_is_made(edit, root, kind, resolver):
+def test_edits_of_other_paths_create_nothing(edit, root, kind, resolver):
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")
     (root / "out").symlink_to("../outside/secret.txt")
@@ -273,7 +273,7 @@ def test_a_read_only_root_is_not_edited(root, file):
     assert file.read_text() == "old"
 
 
-def test_a_link_is_written_through_and_a_hard_link_to_the_outside_is_not(edit, root):
+def test_edits_follow_symlinks_and_detach_hard_links(edit, root):
     (root / "file.txt").write_text("old")
     (root / "link").symlink_to("file.txt")
     assert edit(path="link", old_string="old", new_string="new").ok
@@ -291,7 +291,7 @@ def test_the_mode_stays_but_for_set_id_bits(edit, file):
     assert stat.S_IMODE(file.stat().st_mode) == 0o751
 
 
-def test_an_edit_counts_as_made_already_only_between_its_surrounding_lines(edit, file):
+def test_an_applied_edit_is_recognized_by_its_surrounding_lines(edit, file):
     file.write_text("def f():\n    return 2\n\ndef g():\n    return 3\n")
     done = edit(path="file.txt", old_string="def f():\n    return 1", new_string="def f():\n    return 2")
     assert "new_string is there already, in line 1" in done.error

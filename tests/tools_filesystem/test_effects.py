@@ -79,13 +79,13 @@ def test_a_path_is_reported_by_its_real_name(root, path, expected):
         assert paths(tool, root, path=path) == expected, tool
 
 
-def test_all_paths_of_a_call_are_told(root):
+def test_effects_report_all_paths(root):
     assert paths(MovePath(), root, source="src/a", destination="b") == ["src/a", "b"]
     assert paths(MovePath(), root, source="src/a") is None
     assert paths(Grep(), root, pattern="x") == ["."]
 
 
-def test_the_files_of_a_patch_are_told(root):
+def test_effects_report_the_files_of_a_patch(root):
     patch = (
         "*** Begin Patch\n*** Update File: src/a\n*** Move to: b/c\n@@\n-x\n+y\n*** Add File: d\n+z\n*** End Patch\n"
     )
@@ -113,7 +113,7 @@ def test_a_search_is_reported_by_its_start(root, arguments, expected):
         assert paths(Glob(), root, pattern=f"{root}/{arguments['pattern']}") == expected
 
 
-def test_the_roots_are_those_of_the_tool(root, tmp_path):
+def test_effects_use_the_workspace_of_the_tool(root, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
     tool = ReadFile(Workspace(own, Root(str(root), writable=False)))
@@ -121,7 +121,7 @@ def test_the_roots_are_those_of_the_tool(root, tmp_path):
     assert tool.effects({"path": str(root / "src/a")}).paths == (str(root / "src/a"),)
 
 
-def test_nothing_is_touched(root):
+def test_effects_change_no_file(root):
     before = sorted(os.walk(root))
     for tool in (WriteFile(), DeletePath(), EditFile()):
         paths(tool, root, path="new/x")
@@ -134,7 +134,7 @@ def test_nothing_is_touched(root):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["..", "src", ".", "a", "up", "", "new"]), max_size=7))
-def test_reported_paths_are_inside_and_those_of_the_system(root, parts):
+def test_effects_report_real_paths_inside_the_root(root, parts):
     if not (root / "up").is_symlink():
         (root / "up").symlink_to("..")
     told = paths(ReadFile(), root, path="/".join(parts).lstrip("/") or ".")

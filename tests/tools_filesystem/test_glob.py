@@ -72,7 +72,7 @@ TREE = (
         ("[a.py", []),
     ],
 )
-def test_a_pattern_finds_what_it_says(glob, make, pattern, expected):
+def test_a_pattern_matches_like_git(glob, make, pattern, expected):
     make(*TREE)
     assert lines(glob.call(pattern=pattern)) == expected
 
@@ -141,7 +141,7 @@ def test_links_pipes_and_folders_are_not_listed(glob, make, root):
     assert glob.call(pattern="out/*").error_type == "denied"
 
 
-def test_ignore_files_are_heeded_unless_the_folder_is_named(glob, make, root):
+def test_ignore_files_apply_unless_the_path_is_ignored_itself(glob, make, root):
     if shutil.which("rg") is None:
         pytest.skip("only ripgrep reads ignore files")
     make("a.py", "gen/a.py", "src/gen/a.py", "src/a.log", "src/keep.log")
@@ -151,7 +151,7 @@ def test_ignore_files_are_heeded_unless_the_folder_is_named(glob, make, root):
     assert lines(glob.call(pattern="gen/*")) == ["gen/a.py"]
 
 
-def test_nothing_found_is_a_fact_with_a_next_step(glob, make):
+def test_no_matches_return_a_hint(glob, make):
     make("src/a.py")
     result = glob.call(pattern="a.py")
     assert result.ok
@@ -159,7 +159,7 @@ def test_nothing_found_is_a_fact_with_a_next_step(glob, make):
 
 
 @pytest.mark.parametrize(("pattern", "words"), [("", "'**' finds all"), ("/", "'**' finds all"), ("a\0", "NUL")])
-def test_what_cannot_work_says_what_would(glob, pattern, words):
+def test_invalid_patterns_return_a_fix(glob, pattern, words):
     result = glob.call(pattern=pattern)
     assert result.error_type == "validation_error"
     assert words in result.error

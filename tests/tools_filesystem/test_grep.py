@@ -153,7 +153,7 @@ def test_hidden_files_are_searched_but_not_git_s_own(grep, root):
     assert found(grep.call(pattern="x", output_mode="files")) == [".env", ".github/workflows/ci.yml"]
 
 
-def test_ignore_files_are_heeded_unless_the_folder_is_named(rg, root):
+def test_ignore_files_apply_unless_the_path_is_ignored_itself(rg, root):
     write(root, ".gitignore", "gen/\n*.log\n")
     for path in ("gen/a.txt", "b.txt", "src/c.log", "src/d.txt"):
         write(root, path, "x\n")
@@ -180,7 +180,7 @@ def test_lines_around_a_match_are_shown_once(grep, root):
     assert found(grep.call(pattern="x", context=1, offset=2)) == expected[6:]
 
 
-def test_of_matches_in_a_row_the_one_that_is_asked_for_is_shown_with_its_neighbours(grep, root):
+def test_adjacent_matches_count_as_context_of_the_page(grep, root):
     write(root, "a.txt", "x1\nx2\nx3\nx4\n")
     assert found(grep.call(pattern="x", context=1, offset=1, limit=1)) == ["a.txt-1-x1", "a.txt:2:x2", "a.txt-3-x3"]
 
@@ -203,7 +203,7 @@ def test_following_the_hint_finds_every_match_once(grep, root, mode):
 
 
 @pytest.mark.parametrize("files", [1, 1000])
-def test_one_result_is_bounded_and_says_where_it_goes_on(grep, root, files):
+def test_a_long_result_says_how_to_continue(grep, root, files):
     for number in range(files):
         write(root, f"{number:03}.txt", ("x" * 400 + "\n") * (1000 // files))
     result = grep.call(pattern="x", limit=5000)
@@ -232,7 +232,7 @@ def test_a_pattern_that_cannot_work_is_refused_with_a_way_out(grep, root, patter
     assert words in result.error
 
 
-def test_binary_files_are_not_searched_and_a_named_one_is_told(grep, root):
+def test_binary_files_are_skipped(grep, root):
     write(root, "a.bin", b"x\n\0x\n")
     write(root, "a.txt", "x\n")
     assert found(grep.call(pattern="x")) == ["a.txt:1:x"]
@@ -248,7 +248,7 @@ def test_a_long_line_is_shown_around_its_match(grep, root):
     assert "[lines longer than 500 characters are truncated around the match: 1]" in result.output
 
 
-def test_a_dollar_is_the_end_of_a_line_whatever_that_ends_with(grep, root):
+def test_a_dollar_matches_before_any_line_ending(grep, root):
     write(root, "a.txt", "x y\r\ny x\r\nx\nx y\n")
     assert found(grep.call(pattern="x$")) == ["a.txt:2:y x", "a.txt:3:x"]
     assert found(grep.call(pattern="x$", output_mode="count")) == ["a.txt:2"]
@@ -259,7 +259,7 @@ def test_lines_that_are_not_utf8_are_shown_as_read_file_does(rg, root):
     assert found(rg.call(pattern="x")) == ["a.txt:1:caf\u00e9 x", "a.txt:2:caf\u00e9 x"]
 
 
-def test_a_search_with_too_much_output_shows_what_came_before_it_was_stopped(rg, root):
+def test_a_stopped_search_returns_its_first_matches(rg, root):
     write(root, "a.txt", "x\n" * 300_000)
     result = rg.call(pattern="x", limit=2, offset=1000)
     assert found(result) == ["a.txt:1001:x", "a.txt:1002:x"]
@@ -277,7 +277,7 @@ def test_a_line_cannot_forge_another_and_any_bytes_can_be_sent(grep, root):
     result.to_json().encode()
 
 
-def test_links_are_not_followed_and_nothing_outside_is_read(grep, root):
+def test_searches_follow_no_symlinks(grep, root):
     write(root, "real.txt", "secret of mine\n")
     (root / "out").symlink_to(root.parent / "outside")
     (root / "out.txt").symlink_to(root.parent / "outside" / "secret.txt")
@@ -317,7 +317,7 @@ def test_a_pattern_is_never_an_option(grep, root, pattern):
     assert not (root / "ran").exists()
 
 
-def test_nothing_of_the_environment_reaches_rg(rg, root, monkeypatch, tmp_path):
+def test_rg_ignores_the_environment(rg, root, monkeypatch, tmp_path):
     (tmp_path / "rc").write_text("--files\n")
     (tmp_path / "home" / ".config" / "git").mkdir(parents=True)
     (tmp_path / "home" / ".config" / "git" / "ignore").write_text("*\n")
@@ -362,7 +362,7 @@ def test_a_catastrophic_pattern_ends_at_the_limit_at_the_latest(grep, root, patt
     assert result.ok
 
 
-def test_a_search_out_of_time_tells_what_it_has(grep, root):
+def test_a_search_at_its_time_limit_returns_its_matches(grep, root):
     write(root, "a.txt", "x\n" * 10)
     result = grep.call({"pattern": "x"}, Context(timeout=1e-6))
     assert not result.ok or result.metadata["truncated"]
@@ -376,7 +376,7 @@ def test_a_cancelled_search_ends(grep, root):
 
 
 @pytest.mark.slow
-def test_a_swapped_folder_never_shows_what_is_outside(grep, root):
+def test_a_swapped_folder_never_reveals_outside_files(grep, root):
     for number in range(40):
         write(root, f"d/{number}.txt", "public\n")
         write(root.parent / "outside", f"{number}.txt", "secret\n")
@@ -427,7 +427,7 @@ def test_no_descriptor_and_no_process_is_left(grep, root):
     assert children_of_this_process() <= children
 
 
-def test_many_searches_at_once_share_nothing(grep, root):
+def test_concurrent_searches_are_independent(grep, root):
     for number in range(20):
         write(root, f"{number % 6}/{number}.txt", f"word{number}\nword\n")
     expected = {f"word{number}": found(grep.call(pattern=f"word{number}$")) for number in range(6)}

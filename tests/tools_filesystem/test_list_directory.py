@@ -9,7 +9,7 @@ import pytest
 from tools_filesystem import FileInfo, ListDirectory, ReadFile
 
 
-def test_entries_are_sorted_and_say_what_they_are(files, root):
+def test_entries_are_sorted_and_typed(files, root):
     (root / "b.txt").write_text("12345")
     (root / "a").mkdir()
     (root / ".hidden").write_text("")
@@ -24,7 +24,7 @@ def test_entries_are_sorted_and_say_what_they_are(files, root):
     ]
 
 
-def test_what_is_left_out_is_counted(files, root):
+def test_omitted_entries_are_counted(files, root):
     for number in range(25):
         (root / f"{number:02}").write_text("")
     result = files.list.call(limit=10)
@@ -48,7 +48,7 @@ def test_following_the_hint_lists_every_name_once(files, root):
     assert seen == len(names)
 
 
-def test_a_depth_shows_what_is_below_and_follows_no_link(files, root):
+def test_depth_lists_subfolders_without_following_symlinks(files, root):
     (root / "a" / "b" / "c").mkdir(parents=True)
     (root / "a" / "b" / "file.txt").write_text("x")
     (root / "a" / "up").symlink_to("..")
@@ -65,7 +65,7 @@ def test_a_depth_shows_what_is_below_and_follows_no_link(files, root):
     ]
 
 
-def test_what_is_left_out_deeper_is_counted_where_it_is(files, root):
+def test_omitted_entries_of_subfolders_are_counted(files, root):
     for folder in ("a", "b"):
         (root / folder).mkdir()
         for number in range(5):
@@ -74,12 +74,12 @@ def test_what_is_left_out_deeper_is_counted_where_it_is(files, root):
         "a/",
         "  0 (0 bytes)",
         "  1 (0 bytes)",
-        "  [3 of 5 entries are left out: list this folder by itself]",
+        "  [3 of 5 entries omitted; list this folder directly]",
         "b/ (not listed)",
     ]
 
 
-def test_a_folder_that_may_not_be_listed_hides_none_of_the_others(files, root):
+def test_an_unreadable_folder_is_marked(files, root):
     if os.geteuid() == 0:
         pytest.skip("root lists everything")
     (root / "a").mkdir(mode=0)
@@ -108,7 +108,7 @@ def test_no_tool_waits_for_a_special_file(root, special):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 @pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/kmsg", "/proc/self/mem", "/sys/kernel/uevent_helper"])
-def test_what_the_kernel_makes_up_is_never_read(path):
+def test_pseudo_files_are_never_read(path):
     if not os.path.exists(path):
         pytest.skip("this kernel has no such file")
     assert ReadFile("/").call(path=path).error_type == "not_a_file"

@@ -43,7 +43,7 @@ for number in range(50):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [EDITOR, REWRITER], ids=["edits", "writes what was read"])
-def test_of_4_processes_with_50_updates_each_none_is_lost(root, program):
+def test_concurrent_processes_lose_no_update(root, program):
     (root / "file.txt").write_text("END")
     workers = [subprocess.Popen([sys.executable, "-c", program, root, str(name)]) for name in range(4)]
     assert [worker.wait() for worker in workers] == [0, 0, 0, 0]
@@ -72,7 +72,7 @@ def holder(root):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tool", ["create", "edit", "delete", "make"])
-def test_a_holder_that_is_stopped_is_not_waited_for_for_ever(root, holder, tool):
+def test_waiting_for_a_stopped_writer_ends(root, holder, tool):
     (root / "file.txt").write_text("old")
     call = {
         "create": (WriteFile, {"path": "new.txt", "content": "new"}),

@@ -49,7 +49,7 @@ def test_a_name_that_looks_the_same_is_read_with_a_note(files, root, real, given
 
 
 @pytest.mark.parametrize(("real", "given"), ALIKE)
-def test_a_folder_that_looks_the_same_is_gone_through(files, root, real, given):
+def test_a_similar_folder_name_is_repaired(files, root, real, given):
     (root / real).mkdir()
     (root / real / "file.txt").write_text("content")
     assert (
@@ -66,7 +66,7 @@ def test_the_exact_name_is_never_repaired(files, root):
         assert files.read.call(path=name).output == f"1\t{name}"
 
 
-def test_where_two_names_look_alike_none_is_chosen_and_both_are_named(files, root):
+def test_two_similar_names_are_both_suggested(files, root):
     (root / "Readme").write_text("")
     (root / "README").write_text("")
     result = files.read.call(path="readme")
@@ -80,13 +80,13 @@ def test_the_accents_decide_before_the_case_does(files, root):
     assert files.read.call(path="caf\u00e9").output.startswith("1\tlower")
 
 
-def test_writing_repairs_nothing(files, root):
+def test_writes_repair_no_names(files, root):
     (root / "README.md").write_text("old")
     assert files.write.call(path="readme.md", content="new").ok
     assert (root / "README.md").read_text() == "old"
 
 
-def test_a_link_to_nowhere_is_no_reason_to_read_another_file(files, root):
+def test_a_dangling_symlink_is_not_repaired(files, root):
     (root / "a").symlink_to("missing")
     (root / "A").write_text("content")
     assert files.read.call(path="a").error_type == "not_found"
@@ -100,7 +100,7 @@ def test_repair_never_looks_outside(files, root):
         assert "secret" not in result.error.lower().partition("did you mean")[2]
 
 
-def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root):
+def test_escaped_names_can_be_passed_back(files, root):
     name = b"caf\xe9\\ \n\x1b.txt"
     os.mkdir(os.fsencode(root) + b"/\xff")
     with open(os.fsencode(root) + b"/\xff/" + name, "wb") as file:
@@ -113,7 +113,7 @@ def test_a_name_that_is_no_utf8_is_shown_in_a_form_that_leads_to_it(files, root)
     assert FileInfo(str(root)).call(path=path).output["size"] == 7
 
 
-def test_what_such_a_name_is_sent_back_to_changes_that_file_and_makes_no_other(root):
+def test_writes_to_escaped_names_create_no_other_file(root):
     folder, name = (os.fsdecode(raw) for raw in (b"dir\xfe", b"bad\xff"))
     (root / folder).mkdir()
     (root / folder / name).write_text("old")
@@ -169,7 +169,7 @@ def test_a_name_with_a_literal_backslash_means_itself(files, root):
         r"a/b.txt\x00c",
     ],
 )
-def test_an_escape_smuggles_nothing_in(files, root, path):
+def test_escapes_cannot_contain_slashes(files, root, path):
     (root / "a").mkdir()
     (root / "a" / "b.txt").write_text("text")
     assert files.read.call(path=path).error_type in ("not_found", "denied")

@@ -41,19 +41,19 @@ def test_a_file_that_was_never_read_is_not_replaced(session):
     assert refused(session, "have not read its current version", "read_file")
 
 
-def test_a_file_that_was_read_whole_is_replaced_and_again_after_that(session):
+def test_a_completely_read_file_can_be_replaced_repeatedly(session):
     session.read(path="file.txt")
     assert session.write(path="file.txt", content="new").ok
     assert session.write(path="file.txt", content="newer").ok
     assert session.file.read_text() == "newer"
 
 
-def test_a_file_that_the_session_made_is_replaced(session, root):
+def test_a_file_created_by_the_run_can_be_replaced(session, root):
     session.write(path="made.txt", content="one")
     assert session.write(path="made.txt", content="two").output["created"] is False
 
 
-def test_an_empty_file_hides_nothing_once_it_was_read(session):
+def test_an_empty_file_can_be_replaced_after_reading(session):
     session.file.write_text("")
     assert session.read(path="file.txt").ok
     assert session.write(path="file.txt", content="new").ok

@@ -55,7 +55,7 @@ def denied(root, path, **options):
 
 
 @pytest.mark.parametrize("path", SPELLINGS)
-def test_a_protected_place_is_refused_before_it_exists(root, path, resolver):
+def test_a_missing_protected_file_is_refused(root, path, resolver):
     (root / "x").mkdir()
     write, edit = denied(root, path)
     assert write == "denied" or ".." in path  # what `..` comes after is never made
@@ -63,7 +63,7 @@ def test_a_protected_place_is_refused_before_it_exists(root, path, resolver):
 
 
 @pytest.mark.parametrize("path", SPELLINGS)
-def test_and_when_it_exists(root, path, resolver):
+def test_an_existing_protected_file_is_refused(root, path, resolver):
     (root / "x").mkdir()
     file = root / path
     if not file.exists():
@@ -74,7 +74,7 @@ def test_and_when_it_exists(root, path, resolver):
 
 
 @pytest.mark.parametrize("path", ["to-folder/config", "to-file", "to-new", "x/up/.git/config", "to-bashrc"])
-def test_no_link_leads_there(root, path, resolver):
+def test_symlinks_to_protected_files_are_refused(root, path, resolver):
     (root / ".git").mkdir()
     (root / ".git" / "config").write_text("a")
     (root / "x").mkdir()
@@ -98,7 +98,7 @@ def test_the_target_of_a_protected_link_is_protected(root, path, resolver):
     assert denied(root, path)[0] == "denied"
 
 
-def test_the_refusal_names_the_place_and_that_the_user_can_permit_it(root):
+def test_the_refusal_names_the_protected_part_and_the_option(root):
     result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
     assert "'a/.git'" in result.error
     assert "Workspace(protected=...)" in result.error
@@ -106,7 +106,7 @@ def test_the_refusal_names_the_place_and_that_the_user_can_permit_it(root):
 
 @pytest.mark.parametrize("marks", [["HEAD", "objects/", "refs/"], ["HEAD", "commondir"]])
 @pytest.mark.parametrize("where", ["", "store/", "a/b/"])
-def test_the_inside_of_a_repository_is_one_whatever_it_is_called(root, marks, where, resolver):
+def test_a_git_directory_is_protected_under_any_name(root, marks, where, resolver):
     inside = root / where
     inside.mkdir(parents=True, exist_ok=True)
     for mark in marks:
@@ -118,7 +118,7 @@ def test_the_inside_of_a_repository_is_one_whatever_it_is_called(root, marks, wh
 
 
 @pytest.mark.parametrize("last", ["HEAD", "objects", "refs", "objects/x", "refs/heads/x", "head"])
-def test_nothing_becomes_a_repository_step_by_step(root, last):
+def test_no_repository_is_created_step_by_step(root, last):
     tool = WriteFile(Workspace(root))
     steps = {"config": "store/config", "head": "store/HEAD", "objects": "store/objects/x", "refs": "store/refs/x"}
     missing = last.partition("/")[0].lower()
@@ -167,13 +167,13 @@ def test_settings_and_sessions_of_ask_tools_are_out_of_reach(root, monkeypatch, 
     assert (root / file).read_text() == "needle"
 
 
-def test_names_that_only_look_alike_are_free(root):
+def test_similar_names_are_not_protected(root):
     tool = WriteFile(Workspace(root))
     for path in (".github/workflows/x.yml", ".gitignore", "git/x", "my.git/x", "bashrc", "x.bashrc"):
         assert tool.call(path=path, content="x").ok
 
 
-def test_which_places_are_protected_can_be_settled(root):
+def test_protected_names_can_be_configured(root):
     free = WriteFile(Workspace(root, protected=()))
     assert free.call(path=".git/config", content="x").ok
     assert free.call(path=".ask-tools-own/x", content="x").error_type == "denied"
@@ -182,14 +182,14 @@ def test_which_places_are_protected_can_be_settled(root):
     assert other.call(path="a/Secrets/x", content="x").error_type == "denied"
 
 
-def test_every_root_of_a_workspace_is_protected_and_its_own_name_does_not_count(root, tmp_path):
+def test_names_are_protected_below_every_root(root, tmp_path):
     (tmp_path / ".husky").mkdir()
     tool = WriteFile(Workspace(root, Root(str(tmp_path / ".husky"))))
     assert tool.call(path=str(tmp_path / ".husky" / "x"), content="x").ok
     assert tool.call(path=str(tmp_path / ".husky" / ".git" / "x"), content="x").error_type == "denied"
 
 
-def test_a_root_that_is_a_link_or_the_top_of_all_is_judged_alike(root, tmp_path):
+def test_names_are_protected_below_symlinked_roots(root, tmp_path):
     (tmp_path / "way").symlink_to(root)
     assert WriteFile(Workspace(tmp_path / "way")).call(path=".git/x", content="x").error_type == "denied"
     top = WriteFile(Workspace("/"))
@@ -233,7 +233,7 @@ def test_files_that_decide_what_may_run_are_protected(root, name):
     assert WriteFile(root).call(path=name, content="").error_type == "denied"
 
 
-def test_of_nested_roots_the_inner_one_decides(root):
+def test_the_innermost_root_decides(root):
     (root / "data").mkdir()
     (root / "data" / "file").write_text("old")
     (root / "link").symlink_to("data")

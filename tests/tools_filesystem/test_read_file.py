@@ -98,7 +98,7 @@ def test_the_ledger_knows_the_bytes_that_were_shown_and_no_others(root):
 
 
 @pytest.mark.parametrize("content", ["né".encode() * 9 + b"\xff", b"x" * 3000, b"a\n" * 9000 + b"\0"])
-def test_what_is_not_shown_as_it_is_does_not_count_as_read(root, content):
+def test_altered_lines_do_not_count_as_read(root, content):
     workspace = Workspace(root)
     (root / "file.txt").write_bytes(content)
     assert ReadFile(workspace).call(path="file.txt", offset=-1).ok

@@ -13,7 +13,7 @@ from tools_core import ToolError
 if TYPE_CHECKING:
     from tools_filesystem._workspace import Root, Workspace
 
-_LONGEST_PATH = 4096
+_MAX_PATH = 4096
 _LONG = re.compile(r"\S{300,}")  # a path that would fill a message
 
 
@@ -32,16 +32,16 @@ class PinnedRoot:
         except OSError as error:
             message = f"the workspace {root.path!r} cannot be opened: {error.strerror}"
             raise ToolError(message, "unavailable") from error
-        found = os.fstat(self.descriptor)
-        self.identity = found.st_dev, found.st_ino
+        status = os.fstat(self.descriptor)
+        self.identity = status.st_dev, status.st_ino
 
     def names_of(self, path: str) -> list[str]:
         """Return the components of a path below the root; OSError (EXDEV) for an absolute path elsewhere."""
         names = _names(path)
         if not path.startswith("/"):
             return names
-        # An absolute path may spell the root as it was given or as it really is. This only decides which names are
-        # cut off; what is left is resolved from the descriptor like any other path.
+        # An absolute path may spell the root as configured, or by its real path. This only decides which names are
+        # cut off; the rest is resolved from the descriptor like any other path.
         for root in map(_names, (self.path, os.path.realpath(self.path))):
             if names[: len(root)] == root:
                 return names[len(root) :]
@@ -72,16 +72,16 @@ class Access:
         check_path(path)
         path = os.fsdecode(path.encode())  # names are UTF-8, even if the locale is ASCII
         absolute = path if path.startswith("/") else f"{self.roots[0].path}/{path}"
-        found: tuple[PinnedRoot, list[str]] | None = None
+        match: tuple[PinnedRoot, list[str]] | None = None
         for root in self.roots:
             with suppress(OSError):
                 names = root.names_of(absolute)
-                if found is None or len(root.path) > len(found[0].path):
-                    found = root, names
-        if found is None:
+                if match is None or len(root.path) > len(match[0].path):
+                    match = root, names
+        if match is None:
             message = f"{path!r} is outside the workspace; give a path below {self.workspace}"
             raise ToolError(message, "denied")
-        return found
+        return match
 
     def __enter__(self) -> Self:
         return self
@@ -103,8 +103,8 @@ def check_path(path: str) -> None:
         length = len(path.encode())
     except UnicodeEncodeError as error:
         raise ToolError("path must not contain lone surrogates", "validation_error") from error
-    if length >= _LONGEST_PATH:
-        message = f"path is {length} bytes long; the system takes less than {_LONGEST_PATH}"
+    if length >= _MAX_PATH:
+        message = f"path is {length} bytes long; the system takes less than {_MAX_PATH}"
         raise ToolError(message, "validation_error")
 
 

@@ -1,4 +1,4 @@
-"""Messages for operating-system errors: what went wrong with a path, and what would work."""
+"""Messages for operating-system errors: the problem with a path, and the fix."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _KINDS = {
-    errno.ENOENT: ("not_found", "no {}; list_directory shows what is in a folder"),
+    errno.ENOENT: ("not_found", "{} does not exist; use list_directory"),
     errno.EXDEV: ("denied", "{} is outside the workspace; give a path inside it, relative to its root"),
     errno.EACCES: ("denied", "{}: the system does not permit it"),
     errno.EPERM: ("denied", "{}: the system does not permit it"),
     errno.EROFS: ("denied", "{} is on a read-only file system"),
-    errno.EISDIR: ("not_a_file", "{} is a folder; list_directory shows what is in it"),
+    errno.EISDIR: ("not_a_file", "{} is a folder; use list_directory"),
     errno.ENOTDIR: ("not_a_directory", "{}: a part of the path is not a folder"),
     errno.ELOOP: ("not_found", "{} leads through too many links"),
     errno.ENAMETOOLONG: ("validation_error", "{}: a name in the path is too long for the file system"),
@@ -34,7 +34,7 @@ _KINDS = {
 def explanation(error: OSError, path: str) -> ToolError:
     """Return a ToolError that explains an OSError."""
     if isinstance(error, SpecialFileError):
-        message = f"{path!r} is a pipe, a socket, a device or a file of the kernel, which is not opened"
+        message = f"{path!r} is not a regular file (pipe, socket, device or /proc file)"
         return ToolError(message, "not_a_file")
     kind, text = _KINDS.get(error.errno or 0, ("execution_error", f"{{}}: {error.strerror}"))
     return ToolError(text.format(repr(path)), kind)

@@ -17,7 +17,7 @@ from tools_filesystem._paths._lock import hold, release
 from tools_filesystem._paths._names import alike, escaped, near, unescaped
 from tools_filesystem._paths._protected import check_not_ours, check_repository, check_writable, names_below
 from tools_filesystem._paths._resolve import (
-    MOST_LINKS,
+    MAX_LINKS,
     check_regular,
     closing,
     lstat,
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from tools_core import Context
     from tools_filesystem._paths._access import Access, PinnedRoot
 
-MOST_NEW = 50  # folders that one call creates above a file
-_MOST_NAMES = 2000  # how many siblings are compared with a name that was not found
-_MOST_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
+MAX_NEW = 50  # folders that one call creates above a file
+_MAX_NAMES = 2000  # how many siblings are compared with a name that was not status
+_MAX_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
 
 
 @dataclass(slots=True, eq=False)
 class Located:
     """The place that a path means; used in a `with` block, which explains errors of the system by that path.
 
-    `folder` is open, and `found` is the state of `name` in it. Where that is None, `missing` are the names of the
-    folders that do not exist either, below `folder`. An empty `name` means the folder itself: the root, or what `..`
+    `folder` is open, and `status` is the `stat` result of `name` in it. If it is None, `missing` are the names of the
+    folders below `folder` that do not exist either. An empty `name` means the folder itself: the root, or what `..`
     leads to. `links` are the real paths of the links that were followed at the end.
     """
 
     root: PinnedRoot
-    given: str
+    argument: str
     path: str = ""
     note: str = ""
     links: list[str] = field(default_factory=list[str])
@@ -55,8 +55,8 @@ class Located:
     folder: int = -1
     missing: tuple[str, ...] = ()
     name: str = ""
-    found: os.stat_result | None = None
-    _made: list[list[str]] = field(default_factory=list[list[str]])
+    status: os.stat_result | None = None
+    _created: list[list[str]] = field(default_factory=list[list[str]])
 
     @property
     def real(self) -> str:
@@ -76,14 +76,14 @@ class Located:
     @property
     def is_folder(self) -> bool:
         """Return whether this is a folder, not a link to one."""
-        return self.found is not None and stat.S_ISDIR(self.found.st_mode)
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
 
     @property
     def state(self) -> os.stat_result:
         """The `stat` result; FileNotFoundError if nothing exists."""
-        if self.found is None:
+        if self.status is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
-        return self.found
+        return self.status
 
     @property
     def shown(self) -> str:
@@ -98,25 +98,25 @@ class Located:
         return f"{self.shown}/" if self.shown else ""
 
     def look(self) -> None:
-        """Refresh `found`."""
+        """Refresh `status`."""
         with suppress(FileNotFoundError):
-            self.found = None
-            self.found = os.stat(self.name or ".", dir_fd=self.folder, follow_symlinks=False)
+            self.status = None
+            self.status = os.stat(self.name or ".", dir_fd=self.folder, follow_symlinks=False)
 
     def open_file(self) -> int:
         """Open a regular file for reading; OSError for anything else, which is not opened."""
-        check_regular(self.state, self.given)
+        check_regular(self.state, self.argument)
         return open_file(self.folder, self.name)
 
     def read(self, megabytes: int) -> tuple[bytes, os.stat_result]:
         """Return the content of a regular file and its state before reading; ToolError if it is too large."""
         with open(self.open_file(), "rb", buffering=0) as file:
-            found = os.fstat(file.fileno())
-            data = b"" if found.st_size > megabytes << 20 else file.readall()
-        if max(found.st_size, len(data)) > megabytes << 20:
-            message = f"{self.given!r} has {found.st_size} bytes; files up to {megabytes} MB are changed"
+            status = os.fstat(file.fileno())
+            data = b"" if status.st_size > megabytes << 20 else file.readall()
+        if max(status.st_size, len(data)) > megabytes << 20:
+            message = f"{self.argument!r} has {status.st_size} bytes; files up to {megabytes} MB are changed"
             raise ToolError(message, "limit_exceeded")
-        return data, found
+        return data, status
 
     def read_start(self, size: int) -> bytes:
         """Return the first bytes of a regular file; OSError for anything else, which is not opened."""
@@ -126,7 +126,7 @@ class Located:
     def check_folder(self) -> None:
         """Raise `not_a_directory` for anything else than a folder."""
         if not self.is_folder:
-            raise ToolError(f"{self.given!r} is not a folder; read_file reads files", "not_a_directory")
+            raise ToolError(f"{self.argument!r} is not a folder; read_file reads files", "not_a_directory")
 
     def open_folder(self) -> int:
         """Open a folder so that it can be listed."""
@@ -134,8 +134,8 @@ class Located:
 
     def check_file_name(self) -> None:
         """Raise ToolError (`not_a_file`) if the path can only be a folder, such as `a/`."""
-        if self.is_slashed and self.found is None:
-            message = f"{self.given!r} can only be a folder, because it ends with a slash"
+        if self.is_slashed and self.status is None:
+            message = f"{self.argument!r} can only be a folder, because it ends with a slash"
             raise ToolError(f"{message}; end it with the name of the file", "not_a_file")
 
     def check_name(self) -> None:
@@ -152,21 +152,21 @@ class Located:
         """Raise ToolError (`denied`) for a file without write permission: its owner has protected it."""
         mode = stat.S_IMODE(self.state.st_mode)
         if stat.S_ISREG(self.state.st_mode) and not mode & 0o222:
-            raise ToolError(f"{self.given!r} is read-only (mode {mode:04o}); {instead}", "denied")
+            raise ToolError(f"{self.argument!r} is read-only (mode {mode:04o}); {instead}", "denied")
 
     def make_folders(self, context: Context) -> None:
         """Create the missing parent folders; they are removed if the `with` block raises."""
-        if len(self.missing) > MOST_NEW:
-            message = f"the path needs more than {MOST_NEW} new folders; create them step by step"
+        if len(self.missing) > MAX_NEW:
+            message = f"the path needs more than {MAX_NEW} new folders; create them step by step"
             raise ToolError(message, "limit_exceeded")
         while self.missing:
             name = self.missing[0]
             hold(self.folder, context)
             self.check_repository()
-            made = [*names_below(self.root.descriptor, self.folder), name]
+            names = [*names_below(self.root.descriptor, self.folder), name]
             with suppress(FileExistsError):  # another call has created it; opening fails if it is something else
                 os.mkdir(name, dir_fd=self.folder)
-                self._made.append(made)
+                self._created.append(names)
             with suppress(OSError):  # sync: a crash would lose the folder with the files in it
                 os.fsync(self.folder)
             try:
@@ -197,14 +197,14 @@ class Located:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         self.close(unmake=kind is not None)
         if isinstance(error, OSError):
-            raise explanation(error, self.given) from error
+            raise explanation(error, self.argument) from error
 
     def close(self, *, unmake: bool = False) -> None:
         """Close the folder; `unmake` deletes created folders that are empty."""
         if self.folder >= 0:
             release(self.folder)
             os.close(self.folder)
-        for names in reversed(self._made if unmake else ()):
+        for names in reversed(self._created if unmake else ()):
             # If that fails, another process already uses it.
             with suppress(OSError), closing(open_folder(self.root, names[:-1])) as folder:
                 os.rmdir(names[-1], dir_fd=folder)
@@ -235,11 +235,11 @@ def locate(
 
 
 def _check(place: Located, names: list[str], *, new: bool) -> None:
-    if place.is_slashed and place.found is not None and not place.is_folder:
-        message = f"{place.given!r} ends with a slash, but is not a folder"
+    if place.is_slashed and place.status is not None and not place.is_folder:
+        message = f"{place.argument!r} ends with a slash, but is not a folder"
         raise ToolError(message, "not_a_directory")
     # Missing folders before a `..` are not created.
-    if place.found is None and (not new or ".." in place.missing or not place.name):
+    if place.status is None and (not new or ".." in place.missing or not place.name):
         raise ToolError(_not_found(place, names), "not_found")
 
 
@@ -258,8 +258,8 @@ def lock(context: Context, *places: Located) -> None:
 
 
 def _identity(folder: int) -> tuple[int, int]:
-    found = os.fstat(folder)
-    return found.st_dev, found.st_ino
+    status = os.fstat(folder)
+    return status.st_dev, status.st_ino
 
 
 def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> None:
@@ -269,24 +269,24 @@ def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> No
         _follow(place, names, follow=follow)
         at = len(names) - len(place.tail)
         # A dangling link is not another name.
-        if place.found is not None or place.links or at == len(names) or lstat(place.folder, names[at]) is not None:
+        if place.status is not None or place.links or at == len(names) or lstat(place.folder, names[at]) is not None:
             break
         other = unescaped(names[at])
         if other is None or lstat(place.folder, other) is None:
-            siblings = _names_in(place.folder, _MOST_REPAIRED) if repair else []
-            other = alike(siblings, names[at]) if len(siblings) <= _MOST_REPAIRED else None
+            siblings = _names_in(place.folder, _MAX_REPAIRED) if repair else []
+            other = alike(siblings, names[at]) if len(siblings) <= _MAX_REPAIRED else None
             is_repaired |= other is not None
         if other is None:
             break
         names[at] = other
-        top = place.root.path.rstrip("/") + "/" if place.given.startswith("/") else ""
+        top = place.root.path.rstrip("/") + "/" if place.argument.startswith("/") else ""
         place.path = escaped(top + "/".join(names))
-    if is_repaired and place.found is not None:
-        place.note = f"no {place.given!r}: this is '{place.path}', which differs in spaces, quotes, accents or case"
+    if is_repaired and place.status is not None:
+        place.note = f"no {place.argument!r}: this is '{place.path}', which differs in spaces, quotes, accents or case"
 
 
 def _follow(place: Located, names: list[str], *, follow: bool) -> None:
-    for _ in range(MOST_LINKS + 1):
+    for _ in range(MAX_LINKS + 1):
         has_name = bool(names) and names[-1] != ".."
         above, place.name = (names[:-1], names[-1]) if has_name else (names, "")
         if place.folder >= 0:
@@ -294,16 +294,16 @@ def _follow(place: Located, names: list[str], *, follow: bool) -> None:
             place.folder = -1
         place.folder, place.missing = _deepest(place.root, above)
         if place.missing:
-            place.found = None
+            place.status = None
             return
         place.look()
-        if not follow or place.found is None or not stat.S_ISLNK(place.found.st_mode):
+        if not follow or place.status is None or not stat.S_ISLNK(place.status.st_mode):
             return
         place.links.append(place.real)
         target = os.readlink(place.name, dir_fd=place.folder)
         place.is_slashed |= target.endswith(("/", "/."))
         names = [*([] if target.startswith("/") else above), *place.root.names_of(target)]
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place.given)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), place.argument)
 
 
 def _deepest(root: PinnedRoot, names: Sequence[str]) -> tuple[int, tuple[str, ...]]:
@@ -323,14 +323,14 @@ def _names_in(folder: int, most: int) -> list[str]:
 
 def _not_found(place: Located, names: list[str]) -> str:
     """Return the message for a path that does not exist: the first missing name, and similar names."""
-    tail, roots, is_absolute = place.tail, place.root.access.roots, place.given.startswith("/")
-    message = f"no {place.given!r}"
+    tail, roots, is_absolute = place.tail, place.root.access.roots, place.argument.startswith("/")
+    message = f"no {place.argument!r}"
     if place.links or not tail:
         return message
     above = [*([place.root.path.rstrip("/")] if is_absolute else []), *names[: len(names) - len(tail)]]
     if tail[1:]:
         message += f", because the folder is missing: {'/'.join((*above, tail[0]))!r}"
-    others = [f"'{escaped('/'.join((*above, name)))}'" for name in near(_names_in(place.folder, _MOST_NAMES), tail[0])]
+    others = [f"'{escaped('/'.join((*above, name)))}'" for name in near(_names_in(place.folder, _MAX_NAMES), tail[0])]
     if others:
         return f"{message}; did you mean {' or '.join(others)}?"
     if len(roots) > 1 and not is_absolute:

@@ -1,7 +1,7 @@
 """A lock that admits one writer to a folder, across processes.
 
 The lock is on the folder and not on the file, which every write replaces by another. The system gives it back when
-its holder dies; one that was stopped is waited for, but not for ever.
+its holder dies; callers wait for a stopped one only for some time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tools_core import ToolError
 if TYPE_CHECKING:
     from tools_core import Context
 
-_LONGEST_WAIT = 10.0  # seconds
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.02
+_MAX_WAIT = 10.0  # seconds
+_FIRST_PAUSE, _MAX_PAUSE = 0.0005, 0.02
 
 
 def hold(folder: int, context: Context | None = None) -> None:
@@ -26,18 +26,18 @@ def hold(folder: int, context: Context | None = None) -> None:
     """
     if _take(folder):
         return
-    begun, pause = monotonic(), _FIRST_PAUSE
+    start, pause = monotonic(), _FIRST_PAUSE
     left = context.remaining if context is not None else None
     # Leave time to return the result before the caller's limit abandons the call.
-    longest = _LONGEST_WAIT if left is None else min(_LONGEST_WAIT, 0.9 * left)
+    longest = _MAX_WAIT if left is None else min(_MAX_WAIT, 0.9 * left)
     while not _take(folder):
         if context is not None and context.cancelled:
             raise ToolError("cancelled while another writer was waited for; nothing was changed", "cancelled")
-        if monotonic() - begun >= longest:
+        if monotonic() - start >= longest:
             message = f"another writer has kept the folder locked for {longest:.3g} seconds; nothing was changed"
             raise ToolError(f"{message}: try again, or end that process", "unavailable")
         sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        pause = min(2 * pause, _MAX_PAUSE)
 
 
 def release(folder: int) -> None:

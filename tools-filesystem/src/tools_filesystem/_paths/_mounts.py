@@ -1,4 +1,4 @@
-"""Mounts, and pseudo files such as those in /proc."""
+"""Mounts, and pseudo files such as in /proc."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _FILE_SYSTEMS = frozenset(
 )
 
 
-def is_pseudo_file(found: os.stat_result) -> bool:
+def is_pseudo_file(status: os.stat_result) -> bool:
     """Return whether the kernel generates a regular file's content on each read, as in /proc."""
-    if found.st_blocks or os.major(found.st_dev):  # it has a place on a disk, or in memory
+    if status.st_blocks or os.major(status.st_dev):  # it has a place on a disk, or in memory
         return False
-    device = f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"
+    device = f"{os.major(status.st_dev)}:{os.minor(status.st_dev)}"
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
             kinds = {line.partition(" - ")[2].split(" ", 1)[0] for line in mounts if line.split(" ", 3)[2] == device}

@@ -39,10 +39,10 @@ def unescaped(part: str) -> str | None:
 
 def alike(names: list[str], name: str) -> str | None:
     """Return the one name that looks like `name`, or None; case decides between several."""
-    wanted = _seen(name)
-    found = [other for other in names if _seen(other).casefold() == wanted.casefold()]
-    found = [other for other in found if _seen(other) == wanted] or found
-    return found[0] if len(found) == 1 else None
+    shape = _seen(name)
+    matches = [other for other in names if _seen(other).casefold() == shape.casefold()]
+    matches = [other for other in matches if _seen(other) == shape] or matches
+    return matches[0] if len(matches) == 1 else None
 
 
 def near(names: list[str], name: str) -> list[str]:

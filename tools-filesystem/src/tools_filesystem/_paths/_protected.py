@@ -62,7 +62,7 @@ def names_below(root: int, folder: int) -> list[str]:
 
 def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
     """Raise ToolError (`denied`) if the innermost root that contains a folder is read-only."""
-    roots = {one.identity: one for one in root.access.roots}
+    roots = {other.identity: other for other in root.access.roots}
     for level in range(depth + 1):
         state = lstat(folder, "/".join([".."] * level) or ".")
         nearest = None if state is None else roots.get((state.st_dev, state.st_ino))
@@ -70,7 +70,7 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
             root = nearest
             break
     if not root.writable:
-        writable = ", ".join(one.path for one in root.access.roots if one.writable) or "none"
+        writable = ", ".join(other.path for other in root.access.roots if other.writable) or "none"
         raise ToolError(f"{root.path!r} is a read-only root; writable: {writable}", "denied")
 
 
@@ -79,8 +79,8 @@ def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
     if root.linked is None:  # once in a call
         root.linked = set()
         for link in root.access.workspace.protected:
-            found = lstat(root.descriptor, link)
-            if found is not None and stat.S_ISLNK(found.st_mode):
+            status = lstat(root.descriptor, link)
+            if status is not None and stat.S_ISLNK(status.st_mode):
                 with suppress(OSError):  # a dangling link
                     target = os.stat(link, dir_fd=root.descriptor)
                     root.linked.add((target.st_dev, target.st_ino))

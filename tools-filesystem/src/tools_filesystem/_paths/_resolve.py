@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from tools_filesystem._paths._access import PinnedRoot
 
-MOST_LINKS = 40  # as in the kernel
-_MOST_STEPS = 20_000
+MAX_LINKS = 40  # as in the kernel
+_MAX_STEPS = 20_000
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
 # There is no such call, or a container forbids it; also what it refuses to do itself: an absolute link that points back
 # inside, and a path that has become too long.
@@ -88,13 +88,13 @@ def closing(descriptor: int) -> Generator[int]:
         os.close(descriptor)
 
 
-def check_regular(found: os.stat_result, path: str) -> None:
+def check_regular(status: os.stat_result, path: str) -> None:
     """Raise OSError for anything but a regular file."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, "became a link meanwhile", path)
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
-    if not stat.S_ISREG(found.st_mode) or is_pseudo_file(found):
+    if not stat.S_ISREG(status.st_mode) or is_pseudo_file(status):
         raise SpecialFileError(path)
 
 
@@ -108,23 +108,23 @@ def _walk(root: PinnedRoot, names: Sequence[str]) -> int:
     folder = os.open(".", _flags(), dir_fd=root.descriptor)
     links, code = 0, errno.ELOOP
     try:
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if not todo:
                 return folder
             name = todo.pop()
-            found = _enter(folder, name) if name != ".." else ""
-            if isinstance(found, int):
+            status = _enter(folder, name) if name != ".." else ""
+            if isinstance(status, int):
                 os.close(folder)
-                folder = found
+                folder = status
                 here.append(name)
                 continue
             links += name != ".."
             if name == ".." and not here:
                 code = errno.EXDEV
-            if links > MOST_LINKS or code == errno.EXDEV:
+            if links > MAX_LINKS or code == errno.EXDEV:
                 break
-            todo += root.names_of(found)[::-1]
-            if name == ".." or found.startswith("/"):
+            todo += root.names_of(status)[::-1]
+            if name == ".." or status.startswith("/"):
                 # Down again from the root, because the folder above may have been moved out of it meanwhile.
                 todo += here[-2::-1] if name == ".." else []
                 here = []

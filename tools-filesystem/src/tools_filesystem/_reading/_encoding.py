@@ -66,5 +66,5 @@ def _by_content(data: bytes, *, is_whole: bool) -> Encoding | None:
         return UTF_8
     if len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 20:
         return None
-    whole = len(text) - len(text.encode("ascii", "ignore")) - broken
-    return UTF_8 if whole >= broken else CP1252
+    complete = len(text) - len(text.encode("ascii", "ignore")) - broken
+    return UTF_8 if complete >= broken else CP1252

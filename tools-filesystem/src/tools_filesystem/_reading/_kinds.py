@@ -28,9 +28,9 @@ def type_of(mode: int) -> str:
 
 def media_type(start: bytes, name: str) -> str:
     """Return the MIME type of the first bytes, or else of the file name, unless the bytes contradict it."""
-    known = File(start).mime_type
-    if known != _UNKNOWN:
-        return known
+    detected = File(start).mime_type
+    if detected != _UNKNOWN:
+        return detected
     named = mimetypes.guess_type(name)[0] or ""
     if detect(start) is not None:
         return named or "text/plain"

@@ -61,16 +61,16 @@ class Lines:
     def read(self, offset: int, limit: int) -> list[Line]:
         """Return up to `limit` lines from number `offset`, within the budget."""
         position = self._skip(offset - 1)
-        found: list[Line] = []
+        lines: list[Line] = []
         spent = 0
-        while position is not None and len(found) < limit:
-            line = self._line(offset + len(found), position)
+        while position is not None and len(lines) < limit:
+            line = self._line(offset + len(lines), position)
             spent += len(line.text) + len(line.ending) + _FRAME
-            if not (line.text or line.ending) or (found and spent > BUDGET):
+            if not (line.text or line.ending) or (lines and spent > BUDGET):
                 break
-            found.append(line)
+            lines.append(line)
             position = line.end
-        return found
+        return lines
 
     def count(self) -> int:
         """Return the number of lines."""
@@ -104,14 +104,14 @@ class Lines:
             return Line(number, position, bare, data[len(bare) :])
         if len(data) <= LINE:
             return Line(number, position, data, b"")
-        shown = data[: _boundary(data, LINE)]
-        more = len(data) - len(shown)
+        start = data[: _boundary(data, LINE)]
+        more = len(data) - len(start)
         for _, block in self._blocks(position + len(data)):
             end = block.find(b"\n")
             more += len(block) if end < 0 else end + 1
             if end >= 0:
                 break
-        return Line(number, position, shown, b"", more)
+        return Line(number, position, start, b"", more)
 
     def _blocks(self, position: int) -> Iterator[tuple[int, bytes]]:
         self._file.seek(position)

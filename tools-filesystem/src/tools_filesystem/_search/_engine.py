@@ -76,7 +76,7 @@ def find_rg(workspace: Workspace) -> str | None:
 def search(place: Located, request: SearchRequest, workspace: Workspace, context: Context) -> SearchOutput:
     """Search a folder or file; ToolError for a pattern that cannot work."""
     if is_pseudo_file(place.state):
-        raise SpecialFileError(place.given)
+        raise SpecialFileError(place.argument)
     program = find_rg(workspace)
     if program is None and request.type:
         raise ToolError("type needs ripgrep (rg), which is not installed; use glob, such as '*.py'", "unavailable")

@@ -15,7 +15,7 @@ _CLASSES = {
     "blank": r" \t", "punct": r"!-/:-@\[-`{-~", "xdigit": "0-9a-fA-F", "cntrl": r"\x00-\x1f\x7f", "graph": "!-~",
     "print": " -~",
 }  # fmt: skip
-# What may stand between brackets: a class, or a character and the end of its range.
+# A member of a bracket expression: a class, or a character and the end of its range.
 _MEMBER = re.compile(r"\[:([^\]]*):\]|(\\.|[^\\])(?:-(\\.|[^\\\]]))?", re.DOTALL)
 
 

@@ -28,7 +28,7 @@ class FileRows(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line as it is shown; `is_cut` if it was truncated."""
+    """A line of the result; `is_cut` if it was truncated."""
 
     number: int
     is_match: bool
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 def files_of(output: bytes) -> Iterator[FileRows]:
-    """Yield the files of a search; binary files are left out."""
+    """Yield the files of a search; binary files are skipped."""
     path, rows = "", list[bytes]()
     for line in output.split(b"\n")[:-1]:  # where the search was stopped, the last one is a part of a line
         if line.startswith(_BEGIN):
@@ -64,7 +64,7 @@ def rows_of(file: FileRows, skip: int, take: int, before: int, after: int) -> li
     first = max(0, chosen[0] - before)
     around = enumerate(file.rows[first : chosen[-1] + 1 + after], first)
     rows = [row for at, line in around for row in _decoded(line, is_match=at in set(chosen))]
-    numbers = {near for row in rows if row.is_match for near in range(row.number - before, row.number + after + 1)}
+    numbers = {nearby for row in rows if row.is_match for nearby in range(row.number - before, row.number + after + 1)}
     return [row for row in rows if row.number in numbers]
 
 

@@ -69,7 +69,7 @@ def _report(path: str, text: str, pattern: re.Pattern[str], order: dict[str, Any
         return os.fsencode(f"{path}\0")
     if order["mode"] == "count":
         return os.fsencode(f"{path}\0{len(matches)}\n")
-    around = sorted({near for at in matches for near in range(at - order["before"], at + order["after"] + 1)})
+    around = sorted({number for at in matches for number in range(at - order["before"], at + order["after"] + 1)})
     rows: list[dict[str, Any]] = [{"type": "begin", "data": {"path": {"text": path}}}]
     for at in around:
         if 0 <= at < len(lines):

@@ -64,7 +64,7 @@ class ApplyPatch(FileTool):
             commit(changes, context)
             ledger = ledger_of(context.run_id)
             for change in changes:
-                before = change.found if change.model is None else change.model.found
+                before = change.status if change.model is None else change.model.status
                 ledger.replace(before, change.state)
         results = [_result(outcome) for outcome in plan.outcomes]
         notes = [note for outcome in plan.outcomes for note in outcome.notes]

@@ -36,7 +36,7 @@ class CopyPath(FileTool):
             old.check_name()
             new.make_folders(context)
             lock(context, new)
-            replaces = new.found is not None
+            replaces = new.status is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
                 copied = copy_tree(old, new, context)

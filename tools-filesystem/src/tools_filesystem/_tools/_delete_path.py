@@ -15,7 +15,7 @@ from tools_filesystem._writing._tree import Survey, remove
 
 
 class DeletePath(FileTool):
-    """Delete a file, link or folder for good. A folder that is not empty needs recursive=true."""
+    """Permanently delete a file, link or folder. A folder that is not empty needs recursive=true."""
 
     destructive = True
 
@@ -35,7 +35,7 @@ class DeletePath(FileTool):
                     count = len(os.listdir(folder))
                 if count:
                     message = f"{path!r} is a folder with {count} entries"
-                    raise ToolError(f"{message}; pass recursive=true to delete it with all that is in it", "conflict")
+                    raise ToolError(f"{message}; pass recursive=true to delete it and its contents", "conflict")
             survey = Survey(context, access)
             survey.add(place.folder, place.name, path)
             try:
@@ -44,9 +44,9 @@ class DeletePath(FileTool):
                 if survey.entries == 1:
                     raise
                 message = f"{path!r} was not deleted in full: {error.strerror} ({error.filename!r})"
-                raise ToolError(f"{message}; list_directory shows what is left", "execution_error") from error
+                raise ToolError(f"{message}; use list_directory to see the rest", "execution_error") from error
             finally:
-                with suppress(OSError):  # the change is made: an error would deny it
+                with suppress(OSError):  # already deleted: an error would deny it
                     os.fsync(place.folder)
             ledger_of(context.run_id).replace(state, None)
         text = f"Deleted {path!r} (entries: {survey.entries})"

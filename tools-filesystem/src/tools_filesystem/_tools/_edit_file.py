@@ -47,7 +47,7 @@ class EditFile(FileTool):
             if not dry_run:
                 file.check_permitted("write_file with overwrite=true replaces it")
                 new = text.restored(replaced(text.data, 0, len(text.data), spans))
-                change = Change(place=file, data=new, found=state)
+                change = Change(place=file, data=new, status=state)
                 commit([change], context)
                 ledger_of(context.run_id).replace(state, change.state)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
@@ -57,7 +57,7 @@ class EditFile(FileTool):
 def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:
     places = "1 place" if len(lines) == 1 else f"{len(lines)} places"
     more = ", ..." if len(lines) > _MAX_LINES else ""
-    where = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_MAX_LINES]))}{more}"
+    place = f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_MAX_LINES]))}{more}"
     if dry_run:
-        return f"Would change {places} of {path!r} ({where}); nothing was written:"
-    return f"Changed {places} of {path!r} ({where}):"
+        return f"Would change {places} of {path!r} ({place}); nothing was written:"
+    return f"Changed {places} of {path!r} ({place}):"

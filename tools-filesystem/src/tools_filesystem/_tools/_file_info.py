@@ -38,28 +38,28 @@ class FileInfo(FileTool):
             self.access(context) as access,
             locate(access, path, follow=path.endswith(("/", "/.")), repair=True) as place,
         ):
-            found = place.state
-            when = datetime.fromtimestamp(found.st_mtime_ns // 1_000_000_000, UTC)
-            facts: dict[str, Any] = {"path": place.path, "type": type_of(found.st_mode), "size": found.st_size}
-            facts |= {"modified": when.isoformat(), "mode": f"{stat.S_IMODE(found.st_mode):04o}"}
-            facts |= {"permissions": stat.filemode(found.st_mode), **_owner(found)}
+            status = place.state
+            when = datetime.fromtimestamp(status.st_mtime_ns // 1_000_000_000, UTC)
+            facts: dict[str, Any] = {"path": place.path, "type": type_of(status.st_mode), "size": status.st_size}
+            facts |= {"modified": when.isoformat(), "mode": f"{stat.S_IMODE(status.st_mode):04o}"}
+            facts |= {"permissions": stat.filemode(status.st_mode), **_owner(status)}
             if place.note:
                 facts["note"] = place.note
-            if stat.S_ISLNK(found.st_mode):
+            if stat.S_ISLNK(status.st_mode):
                 facts["target"] = escaped(os.readlink(place.name, dir_fd=place.folder))
-            elif stat.S_ISREG(found.st_mode):
+            elif stat.S_ISREG(status.st_mode):
                 with suppress(SpecialFileError, PermissionError):
                     facts["media_type"] = media_type(place.read_start(SNIFF), place.path)
         return Result.ok(facts)
 
 
-def _owner(found: os.stat_result) -> dict[str, str]:
+def _owner(status: os.stat_result) -> dict[str, str]:
     import grp
     import pwd  # only POSIX has them
 
-    owner, group = str(found.st_uid), str(found.st_gid)
+    owner, group = str(status.st_uid), str(status.st_gid)
     with suppress(KeyError):  # a number without a name
-        owner = pwd.getpwuid(found.st_uid).pw_name
+        owner = pwd.getpwuid(status.st_uid).pw_name
     with suppress(KeyError):
-        group = grp.getgrgid(found.st_gid).gr_name
+        group = grp.getgrgid(status.st_gid).gr_name
     return {"owner": owner, "group": group}

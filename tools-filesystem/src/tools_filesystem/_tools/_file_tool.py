@@ -44,7 +44,7 @@ class FileTool(Tool, abstract=True):
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the real paths that the arguments name and the links on the way; see Tool."""
         named = self.paths_in(arguments)
-        found: dict[str, None] = {}
+        paths: dict[str, None] = {}
         if named is None or not all(isinstance(path, str) for path in named):
             return Effects(self.annotations, paths=None)
         try:
@@ -52,10 +52,10 @@ class FileTool(Tool, abstract=True):
                 # Where a path leads; of one that does not exist, also the file whose name a tool would take for it.
                 for path, repair in product(named, (True, False)):
                     with locate(access, path, new=True, repair=repair) as place:
-                        found |= dict.fromkeys((*place.links, place.real))
+                        paths |= dict.fromkeys((*place.links, place.real))
         except ToolError:  # the call itself will end with it
             return Effects(self.annotations, paths=None)
-        return Effects(self.annotations, paths=list(found))
+        return Effects(self.annotations, paths=list(paths))
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return the paths in the arguments, as given; None if they are unknown."""

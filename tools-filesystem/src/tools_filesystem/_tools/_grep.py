@@ -119,8 +119,8 @@ def _result(
         page = files[offset : offset + limit]
         reached = offset + len(page)
         lines = [escaped(prefix + file.path) + f":{file.matches}" * (request.mode == "count") for file in page]
-    where = f" in {len(files)} files" if is_content and len(files) > 1 else ""
-    unit = f"matches{where}" if is_content else "files"
+    spread = f" in {len(files)} files" if is_content and len(files) > 1 else ""
+    unit = f"matches{spread}" if is_content else "files"
     facts |= output.page(offset, reached, total, unit, notes)
     if not lines:
         none = "No matches so far" if output.stopped else "No matches"

@@ -35,7 +35,7 @@ class ListDirectory(FileTool):
         path: Annotated[str, "Folder, relative to the workspace."] = ".",
         depth: Annotated[int, "Levels to list; 1 is the folder alone.", Limits(ge=1, le=20)] = 1,
         limit: Annotated[int, "Maximum number of entries.", Limits(ge=1, le=10_000)] = 1000,
-        after: Annotated[str, "Continue behind this name."] = "",
+        after: Annotated[str, "Return entries after this name."] = "",
         *,
         context: Context,
     ) -> Result:
@@ -107,14 +107,14 @@ class _Listing:
 def _entry(folder: int, name: str) -> _Entry:
     shown = escaped(name)
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISLNK(found.st_mode):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
             return _Entry(name, f"{shown} -> {escaped(os.readlink(name, dir_fd=folder))}")
     except OSError:
         return _Entry(name, f"{shown} (gone, or not permitted)")
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return _Entry(name, f"{shown}/", is_folder=True)
-    kind = f"{found.st_size} bytes" if stat.S_ISREG(found.st_mode) else type_of(found.st_mode)
+    kind = f"{status.st_size} bytes" if stat.S_ISREG(status.st_mode) else type_of(status.st_mode)
     return _Entry(name, f"{shown} ({kind})")
 
 
@@ -125,4 +125,4 @@ def _lines(folder: _Entry, level: int) -> Iterator[str]:
         yield from _lines(entry, level + 1)
     left_out = folder.total - len(folder.children)
     if level and left_out:
-        yield f"{indent}[{left_out} of {folder.total} entries are left out: list this folder by itself]"
+        yield f"{indent}[{left_out} of {folder.total} entries omitted; list this folder directly]"

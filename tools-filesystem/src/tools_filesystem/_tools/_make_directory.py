@@ -10,7 +10,7 @@ from tools_filesystem._tools._file_tool import FileTool
 
 
 class MakeDirectory(FileTool):
-    """Create a folder, with missing folders above it; an existing one is left as it is."""
+    """Create a folder, with missing folders above it; an existing one stays unchanged."""
 
     idempotent = True
     destructive = False
@@ -22,7 +22,7 @@ class MakeDirectory(FileTool):
         context: Context,
     ) -> Result:
         with self.access(context) as access, locate(access, path, new=True) as place:
-            if place.found is None and not place.links:
+            if place.status is None and not place.links:
                 place.make_itself(context)
                 return Result.ok({"path": path, "created": True}, content=f"Created {path!r}")
             if not place.is_folder:

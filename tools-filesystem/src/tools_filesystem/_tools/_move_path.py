@@ -43,14 +43,14 @@ class MovePath(FileTool):
             old.check_permitted("make it writable first (chmod u+w)")
             new.make_folders(context)
             lock(context, old, new)
-            replaces = new.found is not None
+            replaces = new.status is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
                 Survey(context, access, new_name=new.name).add(old.folder, old.name, source)
                 _move(old, new, context)
             before = old.state
             new.look()
-            ledger_of(context.run_id).replace(before, new.found)
+            ledger_of(context.run_id).replace(before, new.status)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok(report, content=f"Moved {source!r} to {destination!r}")
 
@@ -60,7 +60,7 @@ def _move(old: Located, new: Located, context: Context) -> None:
         put(old.folder, old.name, new)
     except OSError as error:
         if error.errno == errno.EINVAL and old.is_folder:
-            message = f"{old.given!r} cannot be moved into itself; choose another destination"
+            message = f"{old.argument!r} cannot be moved into itself; choose another destination"
             raise ToolError(message, "conflict") from error
         if error.errno != errno.EXDEV:
             raise
@@ -69,7 +69,9 @@ def _move(old: Located, new: Located, context: Context) -> None:
         try:
             remove(old.folder, old.name)
         except OSError as left:
-            message = f"{old.given!r} was copied in full, but could not be deleted: {left.strerror} ({left.filename!r})"
-            raise ToolError(f"{message}; delete what is left of it", "execution_error") from left
-        with suppress(OSError):  # the change is made: an error would deny it
+            message = (
+                f"{old.argument!r} was copied in full, but could not be deleted: {left.strerror} ({left.filename!r})"
+            )
+            raise ToolError(f"{message}; delete the rest of it", "execution_error") from left
+        with suppress(OSError):  # already moved: an error would deny it
             os.fsync(old.folder)

@@ -54,19 +54,19 @@ class ReadFile(FileTool):
             page = _Page(place.path, offset or 1, limit, line_numbers)
             if pages:
                 return Result.ok(_pdf_text(file, pages, context))
-            shown, facts, notes = _read(file, page, context, ledger_of(context.run_id))
+            output, facts, notes = _read(file, page, context, ledger_of(context.run_id))
         facts |= {"repaired_path": place.path} if place.note else {}
         notes += [place.note] if place.note else []
-        if not isinstance(shown, str):
-            return Result.ok([shown, *notes] if notes else shown, metadata=facts)
+        if not isinstance(output, str):
+            return Result.ok([output, *notes] if notes else output, metadata=facts)
         if notes:
             facts["note"] = "; ".join(notes)
-            shown += ("" if shown.endswith("\n") else "\n") + f"[{facts['note']}]"
-        return Result.ok(shown, metadata=facts)
+            output += ("" if output.endswith("\n") else "\n") + f"[{facts['note']}]"
+        return Result.ok(output, metadata=facts)
 
 
 class _Page(NamedTuple):
-    """The part of a file that is asked for."""
+    """The requested part of a file."""
 
     path: str
     offset: int
@@ -74,11 +74,11 @@ class _Page(NamedTuple):
     numbers: bool
 
 
-# What is shown, facts about it, and notes.
-_Shown = tuple[str | File | Image, dict[str, Any], list[str]]
+# The content, facts about it, and notes.
+_Output = tuple[str | File | Image, dict[str, Any], list[str]]
 
 
-def _read(file: int, page: _Page, context: Context, ledger: Ledger) -> _Shown:
+def _read(file: int, page: _Page, context: Context, ledger: Ledger) -> _Output:
     stamp = Stamp.of(os.fstat(file))
     start = os.pread(file, SNIFF, 0)
     facts: dict[str, Any] = {"size": stamp.size}
@@ -99,17 +99,17 @@ def _read(file: int, page: _Page, context: Context, ledger: Ledger) -> _Shown:
     return _text(file, page, encoding, Lines(file, encoding, context), ledger)
 
 
-def _text(file: int, page: _Page, encoding: Encoding, lines: Lines, ledger: Ledger) -> _Shown:
+def _text(file: int, page: _Page, encoding: Encoding, lines: Lines, ledger: Ledger) -> _Output:
     stamp = Stamp.of(os.fstat(file))
     facts: dict[str, Any] = {"size": stamp.size}
     with contextlib.closing(lines):
-        found = lines.read(page.offset if page.offset > 0 else max(1, lines.count() + page.offset + 1), page.limit)
-        if not found:
+        lines_read = lines.read(page.offset if page.offset > 0 else max(1, lines.count() + page.offset + 1), page.limit)
+        if not lines_read:
             total = lines.count()
             text = f"{page.path!r} has {total} lines; offset {page.offset} is past its end"
             return text, facts | {"total_lines": total}, []
-    text, notes, more, is_faithful = show(found, encoding, numbers=page.numbers)
-    first, last = found[0], found[-1]
+    text, notes, more, is_faithful = show(lines_read, encoding, numbers=page.numbers)
+    first, last = lines_read[0], lines_read[-1]
     is_end = last.end >= lines.size
     begin = 0 if first.start <= encoding.mark else first.start
     facts |= {**more, "truncated": not is_end}
@@ -128,14 +128,14 @@ def _text(file: int, page: _Page, encoding: Encoding, lines: Lines, ledger: Ledg
     return text, facts, notes
 
 
-def _notebook(cells: list[str], page: _Page, facts: dict[str, Any]) -> _Shown:
+def _notebook(cells: list[str], page: _Page, facts: dict[str, Any]) -> _Output:
     start = page.offset - 1 if page.offset > 0 else max(0, len(cells) + page.offset)
     numbered = enumerate(cells[start : start + page.limit], start + 1)
     lines = [f"{number}\t{line}" if page.numbers else line for number, line in numbered]
     text = "\n".join(lines)[:BUDGET]
     last = start + text.count("\n") + bool(lines)
     facts |= {"total_lines": len(cells), "truncated": last < len(cells)}
-    notes = ["a notebook, shown as cells; edit_file and grep see its JSON"]
+    notes = ["a notebook, output as cells; edit_file and grep see its JSON"]
     if last < len(cells):
         notes.append(f"lines {start + 1} to {last} of {len(cells)}; continue with offset={last + 1}")
     return text, facts, notes

@@ -39,19 +39,19 @@ class WriteFile(FileTool):
         except UnicodeEncodeError as error:
             raise ToolError("content must not contain lone surrogates", "validation_error") from error
         with self.access(context) as access, locate(access, path, write=True, new=True) as file:
-            ledger, found, note = ledger_of(context.run_id), file.found, ""
+            ledger, status, note = ledger_of(context.run_id), file.status, ""
             file.check_file_name()
-            if found is not None:
-                check_regular(found, path)
+            if status is not None:
+                check_regular(status, path)
                 if not overwrite:
                     file.check_permitted("overwrite=true replaces it")
-                    ledger.check_read(path, found)
+                    ledger.check_read(path, status)
                 note = _lost(file, data)
-            change = Change(place=file, data=data, found=found, is_forced=overwrite)
+            change = Change(place=file, data=data, status=status, is_forced=overwrite)
             commit([change], context)
-            ledger.replace(found, change.state, is_read=True)
-        text = f"{'Created' if found is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
-        return Result.ok({"path": path, "bytes": len(data), "created": found is None}, content=text)
+            ledger.replace(status, change.state, is_read=True)
+        text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
+        return Result.ok({"path": path, "bytes": len(data), "created": status is None}, content=text)
 
 
 def _lost(file: Located, data: bytes) -> str:

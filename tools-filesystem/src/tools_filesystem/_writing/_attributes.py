@@ -19,12 +19,12 @@ _PASSED_OVER = (errno.ENOENT, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno
 _NO_SUCH_OWNER = (errno.EPERM, errno.EINVAL)  # the second is for a user that this container does not know
 
 
-def keep_attributes(old: str | int, found: os.stat_result, new: int) -> None:
+def keep_attributes(old: str | int, status: os.stat_result, new: int) -> None:
     """Copy a file's attributes to the descriptor `new` as far as the system permits, without set-id bits.
 
-    `old` is its descriptor, or its path, which is not followed if it is a link; `found` is its state.
+    `old` is its descriptor, or its path, which is not followed if it is a link; `status` is its state.
     """
-    mode = _keep_owner(found, new)
+    mode = _keep_owner(status, new)
     if hasattr(os, "listxattr"):  # Linux alone
         names = _extended_names(old)
         for attribute in names:
@@ -37,11 +37,11 @@ def keep_attributes(old: str | int, found: os.stat_result, new: int) -> None:
     os.fchmod(new, mode)
 
 
-def copy_link_attributes(found: os.stat_result, folder: int, name: str) -> None:
+def copy_link_attributes(status: os.stat_result, folder: int, name: str) -> None:
     """Copy the owner and the times of a link."""
     with _unless(*_NO_SUCH_OWNER):
-        os.chown(name, found.st_uid, found.st_gid, dir_fd=folder, follow_symlinks=False)
-    os.utime(name, ns=(found.st_atime_ns, found.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
+        os.chown(name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
+    os.utime(name, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
 
 
 def _keep_owner(old: os.stat_result, new: int) -> int:

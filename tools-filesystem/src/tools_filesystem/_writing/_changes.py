@@ -36,13 +36,13 @@ _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 class Change:
     """A file to write, or to delete if `data` is None.
 
-    `found` and `content` are the expected state; `is_forced` replaces any state. A replaced file keeps its
+    `status` and `content` are the expected state; `is_forced` replaces any state. A replaced file keeps its
     attributes, and a new one gets those of `model`. `state` is the file's state afterwards.
     """
 
     place: Located
     data: bytes | None
-    found: os.stat_result | None
+    status: os.stat_result | None
     content: bytes | None = None
     is_forced: bool = False
     model: Located | None = None
@@ -70,7 +70,7 @@ class Change:
         try:
             if self.data is None:
                 os.rename(name, self._aside, src_dir_fd=folder, dst_dir_fd=folder)
-            elif self.found is None and not self.is_forced:
+            elif self.status is None and not self.is_forced:
                 rename_new(folder, self._aside, folder, name)
             else:
                 os.replace(self._aside, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -83,15 +83,15 @@ class Change:
         try:
             self.place.look()
             if self.data is None:
-                if self.place.found is None:
+                if self.place.status is None:
                     rename_new(folder, self._aside, folder, name)
-            elif self._is_applied() and self.found is None:
+            elif self._is_applied() and self.status is None:
                 os.unlink(name, dir_fd=folder)
             elif self._is_applied() and self.content is not None:
                 self._write(self._aside, self.content)
                 os.replace(self._aside, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError as problem:
-            return f"{self.place.given!r} ({problem.strerror})"
+            return f"{self.place.argument!r} ({problem.strerror})"
         return ""
 
     def finish(self, *, applied: bool) -> None:
@@ -101,28 +101,28 @@ class Change:
         if applied:
             with suppress(OSError):  # an error would deny the change
                 self.place.look()
-                self.state = self.place.found if self._is_applied() else self.state
+                self.state = self.place.status if self._is_applied() else self.state
 
     def _check(self) -> None:
         """Raise ToolError (`conflict`) if the file has changed."""
         self.place.look()
-        now = self.place.found
-        if not self.is_forced and (now and Stamp.of(now)) != (self.found and Stamp.of(self.found)):
+        now = self.place.status
+        if not self.is_forced and (now and Stamp.of(now)) != (self.status and Stamp.of(self.status)):
             self._refuse()
 
     def _refuse(self) -> NoReturn:
         self.place.look()
-        verb = "was created" if self.found is None else "was deleted" if self.place.found is None else "was changed"
-        message = f"{self.place.given!r} {verb} during this call; nothing was written"
+        verb = "was created" if self.status is None else "was deleted" if self.place.status is None else "was changed"
+        message = f"{self.place.argument!r} {verb} during this call; nothing was written"
         raise ToolError(f"{message}: read it again, then retry", "conflict")
 
     def _is_applied(self) -> bool:
-        now = self.place.found
+        now = self.place.status
         return now is not None and self.state is not None and os.path.samestat(now, self.state)
 
     def _write(self, name: str, data: bytes) -> os.stat_result:
         """Write content beside the file, with its attributes and synced, and return its state."""
-        folder, model = self.place.folder, self.place if self.place.found is not None else self.model
+        folder, model = self.place.folder, self.place if self.place.status is not None else self.model
         descriptor, is_named = _open_aside(folder, name, 0o666 if model is None else 0o600)
         try:
             left = memoryview(data)
@@ -147,13 +147,13 @@ class Change:
 def commit(changes: Sequence[Change], context: Context) -> None:
     """Apply all changes, and create missing folders; an error reverts all of them."""
     for change in changes:
-        with explained(change.place.given):
+        with explained(change.place.argument):
             change.place.make_folders(context)
     lock(context, *(change.place for change in changes))
     applied = False
     try:
         for number, change in enumerate(changes):
-            with explained(change.place.given):
+            with explained(change.place.argument):
                 change.stage(own_name(f".{number}.tmp"))
         _apply_all(changes)
         applied = True
@@ -166,15 +166,15 @@ def commit(changes: Sequence[Change], context: Context) -> None:
 
 
 def _apply_all(changes: Sequence[Change]) -> None:
-    begun = 0
+    count = 0
     try:
-        for begun, change in enumerate(changes, 1):
-            with explained(change.place.given):
-                if begun > 1:  # a change before may have made the folder a git repository
+        for count, change in enumerate(changes, 1):
+            with explained(change.place.argument):
+                if count > 1:  # a change before may have made the folder a git repository
                     change.place.check_repository()
                 change.apply()
     except BaseException as error:
-        problems = [problem for change in reversed(changes[:begun]) if (problem := change.revert())]
+        problems = [problem for change in reversed(changes[:count]) if (problem := change.revert())]
         if problems:
             message = f"{error}. Some files could not be restored: {'; '.join(problems)}"
             raise ToolError(message, "execution_error") from error

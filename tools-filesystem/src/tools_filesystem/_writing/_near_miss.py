@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_LARGEST = 2 << 20  # characters of a file that is searched for a hint
-_SHOWN = 160  # characters of a line
+_MAX_SIZE = 2 << 20  # characters of a file that is searched for a hint
+_MAX_QUOTED = 160  # characters of a line
 _TELLING = 8  # characters that rarely match by chance
-_MOST_VOTES = 200_000
-_MOST_COMPARED = 20
+_MAX_VOTES = 200_000
+_MAX_COMPARED = 20
 
 PLAIN = str.maketrans({
     **dict.fromkeys("\u00a0\u2007\u202f", " "),
@@ -30,37 +30,37 @@ PLAIN = str.maketrans({
 
 def near_miss(text: str, old: str, new: str) -> str:
     """Describe where `old` occurs in another spelling, or most of its lines do, or the most similar line."""
-    if len(text) > _LARGEST or len(old) > _LARGEST:
+    if len(text) > _MAX_SIZE or len(old) > _MAX_SIZE:
         return "grep finds what is there"
-    lines, wanted = text.split("\n"), old.split("\n")
-    folded = "\n".join(map(_folded, wanted))
+    lines, old_lines = text.split("\n"), old.split("\n")
+    folded = "\n".join(map(_folded, old_lines))
     at = "\n".join(map(_folded, lines)).find(folded) if folded.strip() else -1
     if at >= 0:
         first = "\n".join(map(_folded, lines)).count("\n", 0, at)
-        return first_difference(lines, wanted, first, "old_string", partial=True)
+        return first_difference(lines, old_lines, first, "old_string", partial=True)
     return _as_rewritten(text, old) or _as_done(text, old, new) or _as_resembling(lines, old.strip("\n").split("\n"))
 
 
-def nearest(lines: Sequence[str], wanted: Sequence[str], expected: int = 0) -> int | None:
-    """Return the index where most of the wanted lines occur, spelling aside; of equals, the nearest to `expected`."""
+def nearest(lines: Sequence[str], old_lines: Sequence[str], expected: int = 0) -> int | None:
+    """Return the index where most of the old lines occur, spelling aside; of equals, the nearest to `expected`."""
     offsets: dict[str, list[int]] = {}
-    for offset, line in enumerate(map(_folded, wanted)):
+    for offset, line in enumerate(map(_folded, old_lines)):
         if line:
             offsets.setdefault(line, []).append(offset)
     votes = (number - offset for number, line in enumerate(lines) for offset in offsets.get(_folded(line), ())[:100])
-    counted = Counter(islice(votes, _MOST_VOTES))
+    counted = Counter(islice(votes, _MAX_VOTES))
     return min(counted, key=lambda at: (-counted[at], abs(at - expected)), default=None)
 
 
 def first_difference(
-    lines: Sequence[str], wanted: Sequence[str], first: int, what: str, *, partial: bool = False
+    lines: Sequence[str], old_lines: Sequence[str], first: int, what: str, *, partial: bool = False
 ) -> str:
-    """Describe the first wanted line that differs; `partial` text may begin and end inside a line."""
-    for number, other in enumerate(wanted, first):
+    """Describe the first old line that differs; `partial` text may begin and end inside a line."""
+    for number, other in enumerate(old_lines, first):
         if not 0 <= number < len(lines):
             return f"the file ends before line {number + 1}, where {what} has {quoted(other)}"
         line = lines[number]
-        is_first, is_last = partial and number == first, partial and number == first + len(wanted) - 1
+        is_first, is_last = partial and number == first, partial and number == first + len(old_lines) - 1
         same = (
             other in line if is_first and is_last
             else line.endswith(other) if is_first
@@ -75,7 +75,7 @@ def first_difference(
 def quoted(line: str | bytes) -> str:
     """Return a line for a message: truncated, with control characters escaped."""
     text = line if isinstance(line, str) else line.decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    return repr(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}...")
 
 
 def _folded(line: str) -> str:
@@ -96,15 +96,15 @@ def _kind(line: str, other: str) -> str:
 def _as_rewritten(text: str, old: str) -> str | None:
     """Find other spellings of the text."""
     unescaped = old.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\'", "'")
-    for what, wanted in (
-        ("with real newlines, tabs and quotes in place of the backslashes", unescaped.replace("\\\\", "\\")),
-        ("with backslash escapes in place of the newlines and tabs", old.replace("\n", "\\n").replace("\t", "\\t")),
+    for what, old_lines in (
+        ("with real newlines, tabs and quotes instead of the backslashes", unescaped.replace("\\\\", "\\")),
+        ("with backslash escapes instead of the newlines and tabs", old.replace("\n", "\\n").replace("\t", "\\t")),
         ("without the line numbers in front", re.sub(r"(?m)^[ \t]{0,8}\d{1,9}[:|\t\u2192] ?", "", old)),
         ("without the newlines at its ends", old.strip("\r\n")),
     ):
-        at = text.find(wanted) if len(wanted.strip()) > 1 and wanted != old else -1
+        at = text.find(old_lines) if len(old_lines.strip()) > 1 and old_lines != old else -1
         if at >= 0:
-            return f"line {text.count(chr(10), 0, at) + 1} has it {what}"
+            return f"line {text.count(chr(10), 0, at) + 1} matches {what}"
     return None
 
 
@@ -116,21 +116,21 @@ def _as_done(text: str, old: str, new: str) -> str | None:
     return f"new_string is there already, in line {text.count(chr(10), 0, at) + 1}" if at >= 0 else None
 
 
-def _as_resembling(lines: list[str], wanted: list[str]) -> str:
-    first = nearest(lines, wanted)
+def _as_resembling(lines: list[str], old_lines: list[str]) -> str:
+    first = nearest(lines, old_lines)
     if first is not None:
-        return f"most of it is there: {first_difference(lines, wanted, max(0, first), 'old_string', partial=True)}"
-    number = _most_similar(lines, wanted[0].strip()[:_SHOWN])
+        return f"most of it is there: {first_difference(lines, old_lines, max(0, first), 'old_string', partial=True)}"
+    number = _most_similar(lines, old_lines[0].strip()[:_MAX_QUOTED])
     if number is None:
-        return "no line is like its first one; read_file shows what is there"
-    return f"most like its first line is line {number + 1}: {quoted(lines[number])}"
+        return "no line resembles its first one; use read_file"
+    return f"closest match for its first line is line {number + 1}: {quoted(lines[number])}"
 
 
 def _most_similar(lines: list[str], anchor: str) -> int | None:
     """Return the most similar line; only the lines that share most words are compared."""
     words = set(re.findall(r"\w+", anchor))
-    shared = ((len(words.intersection(re.findall(r"\w+", line[:_SHOWN]))), -n) for n, line in enumerate(lines))
-    candidates = [-n for count, n in nlargest(_MOST_COMPARED, shared) if count]
-    likeness = {n: SequenceMatcher(None, lines[n].strip()[:_SHOWN], anchor).ratio() for n in candidates}
+    shared = ((len(words.intersection(re.findall(r"\w+", line[:_MAX_QUOTED]))), -n) for n, line in enumerate(lines))
+    candidates = [-n for count, n in nlargest(_MAX_COMPARED, shared) if count]
+    likeness = {n: SequenceMatcher(None, lines[n].strip()[:_MAX_QUOTED], anchor).ratio() for n in candidates}
     best = max(likeness, key=likeness.__getitem__, default=None)
     return best if best is not None and likeness[best] > 0.5 else None

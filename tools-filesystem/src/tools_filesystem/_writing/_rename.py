@@ -31,7 +31,7 @@ def rename_new(folder: int, name: str, to_folder: int, to_name: str) -> None:
 
 def put(folder: int, name: str, goal: Located) -> None:
     """Rename to the destination; FileExistsError if something was created there in the meantime."""
-    if goal.found is None:
+    if goal.status is None:
         rename_new(folder, name, goal.folder, goal.name)
     else:
         os.rename(name, goal.name, src_dir_fd=folder, dst_dir_fd=goal.folder)
@@ -42,13 +42,13 @@ def put(folder: int, name: str, goal: Located) -> None:
 
 def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
     """Raise ToolError (`conflict`) unless the destination is free, or can be replaced and `overwrite` is set."""
-    state, path = source.state, goal.given
-    if goal.found is None:
+    state, path = source.state, goal.argument
+    if goal.status is None:
         if path.endswith("/") and not source.is_folder:
             message = f"{path!r} ends with a slash, but {source.name!r} is not a folder; give its new path in full"
             raise ToolError(message, "conflict")
         return
-    if os.path.samestat(state, goal.found):
+    if os.path.samestat(state, goal.status):
         raise ToolError(f"{path!r} is the same file already; choose another destination", "conflict")
     if goal.is_folder:
         name = f"{path.rstrip('/')}/{source.name}"
@@ -58,14 +58,14 @@ def check_free(source: Located, goal: Located, *, overwrite: bool) -> None:
         raise ToolError(f"{path!r} exists and is a file, which a folder cannot replace; delete it first", "conflict")
     if not overwrite:
         raise ToolError(f"{path!r} exists; pass overwrite=true to replace it", "conflict")
-    if not stat.S_ISREG(goal.found.st_mode) and not stat.S_ISLNK(goal.found.st_mode):
+    if not stat.S_ISREG(goal.status.st_mode) and not stat.S_ISLNK(goal.status.st_mode):
         raise SpecialFileError(path)
 
 
 def _by_two_steps(folder: int, name: str, to_folder: int, to_name: str) -> None:
     """Claim the new name first, with something that the rename can replace: a hard link, or an empty folder."""
-    found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if stat.S_ISDIR(found.st_mode):
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if stat.S_ISDIR(status.st_mode):
         os.mkdir(to_name, dir_fd=to_folder)
         try:
             os.rename(name, to_name, src_dir_fd=folder, dst_dir_fd=to_folder)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access
     from tools_filesystem._paths._locate import Located
 
-_MOST_ENTRIES = 1_000_000
-_MOST_COPIED = 100_000
-_MOST_BYTES = 1 << 30  # of one copy
-_DEEPEST = 200  # each level keeps a folder open
+_MAX_ENTRIES = 1_000_000
+_MAX_COPIED = 100_000
+_MAX_BYTES = 1 << 30  # of one copy
+_MAX_DEPTH = 200  # each level keeps a folder open
 _BLOCK = 1 << 20
 
 
@@ -44,7 +44,7 @@ class Survey:
         self.new_name = new_name
         self.protected = access.workspace.protected
         self.goal = goal
-        self.most = _MOST_ENTRIES if goal is None else _MOST_COPIED
+        self.most = _MAX_ENTRIES if goal is None else _MAX_COPIED
         self.entries = self.size = 0
         self.special: str | None = None
         self._device = 0
@@ -57,50 +57,52 @@ class Survey:
     def add(self, folder: int, name: str, path: str, depth: int = 0) -> None:
         """Count an entry of an open folder, and all that is below it; `path` is for messages."""
         try:
-            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
             if not depth:
                 raise
             return  # deleted in the meantime
         if depth == 0:
-            self._device = found.st_dev if self.goal else os.fstat(folder).st_dev
+            self._device = status.st_dev if self.goal else os.fstat(folder).st_dev
         self.entries += 1
-        self._check(folder, name, path, found, depth)
-        if stat.S_ISREG(found.st_mode):
-            self.size += found.st_size
-        elif stat.S_ISDIR(found.st_mode):
+        self._check(folder, name, path, status, depth)
+        if stat.S_ISREG(status.st_mode):
+            self.size += status.st_size
+        elif stat.S_ISDIR(status.st_mode):
             with closing(open_inner(folder, name)) as inner:
                 names = os.listdir(inner)
                 if ".git" in self.protected and is_git_directory(names):
                     raise ToolError(f"{path!r} is the inside of a git repository, which is a protected place", "denied")
                 for child in names:
                     self.add(inner, child, f"{path}/{child}", depth + 1)
-        elif not stat.S_ISLNK(found.st_mode):
+        elif not stat.S_ISLNK(status.st_mode):
             self.special = path
 
-    def _check(self, folder: int, name: str, path: str, found: os.stat_result, depth: int) -> None:
-        identity = found.st_dev, found.st_ino
+    def _check(self, folder: int, name: str, path: str, status: os.stat_result, depth: int) -> None:
+        identity = status.st_dev, status.st_ino
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")
         if self.entries > self.most:
             raise ToolError(f"there are more than {self.most} entries; work on smaller parts", "limit_exceeded")
-        if depth > _DEEPEST:
-            raise ToolError(f"{path!r} lies more than {_DEEPEST} folders deep; move it up first", "limit_exceeded")
+        if depth > _MAX_DEPTH:
+            raise ToolError(f"{path!r} lies more than {_MAX_DEPTH} folders deep; move it up first", "limit_exceeded")
         if identity == self.goal:
             raise ToolError(f"the destination lies in {path!r}, which cannot go into itself", "conflict")
         if self.goal is None and identity in self._kept:
-            raise ToolError(f"{path!r} is {self._kept[identity]}, which stays where it is", "denied")
+            raise ToolError(f"{path!r} is {self._kept[identity]}, which tools cannot move or delete", "denied")
         # Compare folders only: files of an overlay may report the device of a lower file system.
-        is_other = stat.S_ISDIR(found.st_mode) and found.st_dev != self._device
+        is_other = stat.S_ISDIR(status.st_mode) and status.st_dev != self._device
         if is_other or (depth == 0 and self.goal is None and _holds_mount(folder, name)):
-            raise ToolError(f"{path!r} is, or holds, another file system or a mount, which is left alone", "denied")
+            raise ToolError(
+                f"{path!r} is or contains a mount or another file system, which tools do not change", "denied"
+            )
         above = (path.split("/")[-2:-1], [self.new_name] if depth == 1 else [])
         names = [name, *(f"{part}/{name}" for parts in above for part in parts)]
         if depth and any(is_protected(one, self.protected) for one in names):
             raise ToolError(
                 f"{path!r} is protected, so the folder with it cannot be copied, moved or deleted", "denied"
             )
-        if stat.S_ISDIR(found.st_mode) and identity in self._ours:
+        if stat.S_ISDIR(status.st_mode) and identity in self._ours:
             message = f"{path!r} has the user's settings or sessions of ask-tools, so it cannot be copied or moved"
             raise ToolError(message, "denied")
 
@@ -136,11 +138,11 @@ def copy_tree(source: Located, goal: Located, context: Context) -> Copy:
     """
     inside = os.fstat(goal.folder)
     survey = Survey(context, source.root.access, (inside.st_dev, inside.st_ino), goal.name)
-    survey.add(source.folder, source.name, source.given)
+    survey.add(source.folder, source.name, source.argument)
     if survey.special is not None:
         raise SpecialFileError(survey.special)
-    if survey.size > _MOST_BYTES:
-        message = f"{source.given!r} has {survey.size} bytes; at most {_MOST_BYTES} are copied at once"
+    if survey.size > _MAX_BYTES:
+        message = f"{source.argument!r} has {survey.size} bytes; at most {_MAX_BYTES} are copied at once"
         raise ToolError(message, "limit_exceeded")
     aside = own_name(".copy")
     _remove_own(goal.folder, aside)  # the remains of a crash: a running copy holds the lock
@@ -166,12 +168,12 @@ class Copy:
         """Copy `name` to `to_name`; FileExistsError if that exists."""
         if self.context.cancelled:
             raise ToolError("cancelled; nothing was changed", "cancelled")
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         self.entries += 1
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             os.symlink(os.readlink(name, dir_fd=folder), to_name, dir_fd=to_folder)
-            copy_link_attributes(found, to_folder, to_name)
-        elif stat.S_ISDIR(found.st_mode):
+            copy_link_attributes(status, to_folder, to_name)
+        elif stat.S_ISDIR(status.st_mode):
             os.mkdir(to_name, 0o700, dir_fd=to_folder)
             with closing(open_inner(folder, name)) as inner, closing(open_inner(to_folder, to_name)) as to_inner:
                 for child in os.listdir(inner):
@@ -180,24 +182,24 @@ class Copy:
         else:
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with closing(open_file(folder, name)) as source:
-                found = os.fstat(source)
+                status = os.fstat(source)
                 with closing(os.open(to_name, flags, 0o600, dir_fd=to_folder)) as target:
                     self._pour(source, target)
-                    _copy_attributes(source, found, target)
+                    _copy_attributes(source, status, target)
 
     def _pour(self, source: int, target: int) -> None:
         while block := os.read(source, _BLOCK):
             self.size += len(block)
-            if self.size > _MOST_BYTES:  # a file grows while it is copied
-                raise ToolError(f"there are more than {_MOST_BYTES} bytes; copy smaller parts", "limit_exceeded")
+            if self.size > _MAX_BYTES:  # a file grows while it is copied
+                raise ToolError(f"there are more than {_MAX_BYTES} bytes; copy smaller parts", "limit_exceeded")
             left = memoryview(block)
             while left:
                 left = left[os.write(target, left) :]
 
 
-def _copy_attributes(old: int, found: os.stat_result, new: int) -> None:
-    keep_attributes(old, found, new)
-    os.utime(new, ns=(found.st_atime_ns, found.st_mtime_ns))
+def _copy_attributes(old: int, status: os.stat_result, new: int) -> None:
+    keep_attributes(old, status, new)
+    os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _sync_file_system(descriptor: int) -> None:

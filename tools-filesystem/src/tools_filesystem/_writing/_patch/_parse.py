@@ -37,7 +37,7 @@ _FORMATS = (
 
 
 def parse(patch: str) -> list[Section]:
-    """Return the sections of a patch; ToolError names the line that cannot be read, and what would work."""
+    """Return the sections of a patch; ToolError names the unreadable line and the fix."""
     lines = patch.split("\n")
     if not lines[-1]:
         lines.pop()

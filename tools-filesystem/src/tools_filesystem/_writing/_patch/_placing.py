@@ -1,6 +1,6 @@
 """Find the place of each hunk in a file: in order, and only if there is exactly one way.
 
-A hunk fits where its old lines occur. Its heading, its line number and the other hunks decide between several places.
+A hunk fits if its old lines occur. Its heading, its line number and the other hunks decide between several places.
 """
 
 from __future__ import annotations
@@ -83,9 +83,11 @@ def _in_one_way(path: str, candidates: Sequence[Sequence[Placed]]) -> list[Place
     for place, places in zip(reversed(first), reversed(candidates), strict=True):
         last = next(other for other in reversed(places) if limit is None or other.end <= limit)
         if place.position != last.position:
-            where = [str(other.position + 1) for other in places if place.position <= other.position <= last.position]
-            more = ", ..." if len(where) > 10 else ""
-            reason = f"it fits in several places (lines {', '.join(where[:10])}{more})"
+            place_name = [
+                str(other.position + 1) for other in places if place.position <= other.position <= last.position
+            ]
+            more = ", ..." if len(place_name) > 10 else ""
+            reason = f"it fits in several places (lines {', '.join(place_name[:10])}{more})"
             conflict(path, place.hunk, f"{reason}; show more of the lines around the change")
         limit = last.position
     return first
@@ -111,7 +113,7 @@ class _Placing:
     def __init__(self, path: str, lines: list[bytes]) -> None:
         self.path = path
         self.lines = lines
-        self.end = len(lines) - (not lines[-1])  # where lines are appended
+        self.end = len(lines) - (not lines[-1])  # place_name lines are appended
         self._exact = _Text(lines)
 
     @cached_property
@@ -123,7 +125,7 @@ class _Placing:
         return not hunk.old and (hunk.at_end or (hunk.start is None and not hunk.anchors))
 
     def candidates(self, hunk: Hunk) -> list[Placed]:
-        """Return all places where a hunk fits; ToolError if there are none."""
+        """Return all places of a hunk; ToolError if there are none."""
         if not hunk.old:
             return self._insertions(hunk)
         matches = self._matches(hunk)
@@ -213,20 +215,20 @@ class _Placing:
 
     def _refuse(self, hunk: Hunk) -> NoReturn:
         """Raise ToolError with the closest place and the first line that differs."""
-        where = "at the end of the file" if hunk.at_end else "in the file"
+        place_name = "at the end of the file" if hunk.at_end else "in the file"
         before = next(self._exact.matches(hunk.old), None)
         if before is not None:
-            conflict(self.path, hunk, f"its old lines are at line {before + 1}, not {where}")
+            conflict(self.path, hunk, f"its old lines are at line {before + 1}, not {place_name}")
         after = next(self._exact.matches(hunk.new), None) if hunk.new else None
         if after is not None:
-            reason = f"its old lines are not {where}, but its new lines are, at line {after + 1}"
+            reason = f"its old lines are not {place_name}, but its new lines are, at line {after + 1}"
             conflict(self.path, hunk, f"{reason}: it seems to be applied")
         lines, old = ([line.decode(errors="backslashreplace") for line in some] for some in (self.lines, hunk.old))
         at = nearest(lines, old, hunk.start or 0)
         if at is None:
-            conflict(self.path, hunk, f"none of its old lines are {where}; the first is {quoted(hunk.old[0])}")
+            conflict(self.path, hunk, f"none of its old lines are {place_name}; the first is {quoted(hunk.old[0])}")
         hint = first_difference(lines, old, at, "the patch")
-        conflict(self.path, hunk, f"its old lines are not {where}. Closest match: {hint}. Read the file again")
+        conflict(self.path, hunk, f"its old lines are not {place_name}. Closest match: {hint}. Read the file again")
 
 
 def _fold(line: bytes) -> bytes:

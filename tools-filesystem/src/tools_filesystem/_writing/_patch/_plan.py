@@ -27,7 +27,7 @@ MAX_SECTIONS = 100  # their folders are open at the same time
 
 
 class Outcome(NamedTuple):
-    """What a section changes."""
+    """The effect of a section."""
 
     section: Section
     applied: Applied
@@ -44,7 +44,7 @@ class _File:
 
     place: Located
     path: str
-    found: os.stat_result | None
+    status: os.stat_result | None
     before: bytes | None
     after: bytes | None
     model: Located | None = None
@@ -68,7 +68,7 @@ class PatchPlan:
         """Return one change for each file whose content changes."""
         files = [file for file in self._files.values() if file.after != file.before]
         return [
-            Change(place=file.place, data=file.after, found=file.found, content=file.before, model=file.model)
+            Change(place=file.place, data=file.after, status=file.status, content=file.before, model=file.model)
             for file in sorted(files, key=lambda file: file.after is None)  # new content before old files are deleted
         ]
 
@@ -85,7 +85,7 @@ class PatchPlan:
         data = file.after
         if data is None:
             raise ToolError(f"{path!r} is deleted by this patch. Nothing was changed.", "conflict")
-        if file.found is not None:
+        if file.status is not None:
             file.place.check_permitted("write_file with overwrite=true replaces it")
         applied = apply_hunks(data, section.hunks, path)
         if section.action == "delete":
@@ -116,19 +116,19 @@ class PatchPlan:
             raise ToolError(f"{message}: use one patch for each root", "validation_error")
         if place.below in self._files:
             return self._files[place.below]
-        found, data = place.found, None
-        if found is None and not new:
+        status, data = place.status, None
+        if status is None and not new:
             locate(self.access, path, follow=follow).close()  # raises with similar names
-        if found is None:
+        if status is None:
             place.check_file_name()
-        elif stat.S_ISLNK(found.st_mode):
+        elif stat.S_ISLNK(status.st_mode):
             message = f"{path!r} is a symlink; patches change regular files: use move_path or delete_path"
             raise ToolError(message, "not_a_file")
         else:
             with explained(path):
-                data, found = place.read(MAX_FILE)
+                data, status = place.read(MAX_FILE)
             self._count(data)
-        file = self._files[place.below] = _File(place, path, found, data, data)
+        file = self._files[place.below] = _File(place, path, status, data, data)
         return file
 
     def _put(self, file: _File, data: bytes | None) -> None:
