@@ -178,7 +178,10 @@ def request_lines(request: Mapping[str, Any], session: str, store: str | None) -
             one_line(f"  answer: {command} ANSWER"),
         ]
     tool = request["tool"] + (f" of {request['agent']}" if "agent" in request else "")
-    details = {"files": request.get("effects", {}).get("paths"), "workspace": request.get("workspace")}
+    details = {"workspace": request.get("workspace")}
+    if effects := request.get("effects"):
+        details["files"] = "unknown" if effects["paths"] is None else effects["paths"]
+        details["hints"] = effects["annotations"]
     return [
         one_line(f"waits for approval: {tool} ({'; '.join(request['reasons'])})"),
         *(one_line(f"  {name} = {json_text(value, pretty=False)}") for name, value in request["arguments"].items()),
