@@ -123,15 +123,15 @@ def read_config(folder: int, name: str) -> tuple[bytes, int] | None:
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror}") from error
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{name} is not a regular file")
         data = os.read(descriptor, MAX_SIZE + 1)  # complete, since it is a regular file
     finally:
         os.close(descriptor)
     if len(data) > MAX_SIZE:
         raise ValueError(f"{name} is too large")
-    return data, found.st_ino
+    return data, status.st_ino
 
 
 def replace_config(folder: int, name: str, data: bytes | None) -> None:

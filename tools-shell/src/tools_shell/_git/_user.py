@@ -36,10 +36,10 @@ def user_settings(git: str, folder: str) -> str:
 
 def _stamp(path: str | None) -> tuple[int, int] | None:
     try:
-        found = os.stat(path or "")
+        status = os.stat(path or "")
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 @functools.lru_cache(64)

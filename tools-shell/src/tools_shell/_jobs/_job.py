@@ -110,8 +110,8 @@ class Job:
         """Return the line that contains `text` in the output from `start` on."""
         with self.changed:
             output = self._ring.read(start, _KEEP)
-        before, found, after = output.partition(text)
-        if not found:
+        before, match, after = output.partition(text)
+        if not match:
             return None
         return printable(before.rpartition("\n")[2] + text + after.partition("\n")[0]).rstrip("\r")
 
@@ -120,14 +120,14 @@ class Job:
         with self.changed:
             if self.ended is None:
                 return {"status": "stopping" if self.is_stopping else "running"}
-            found = {
+            match = {
                 "stopped": self.is_stopping,
                 "limit": f"time limit {self._limit:g} s" if self.ended.reason == "limit" else self.ended.reason,
                 "background": BACKGROUND if self.ended.had_background and not self.is_stopping else None,
                 "survivors": None if self.ended.is_gone else SURVIVORS,
             }
             facts = {"status": "ended", **exit_of(self.ended.returncode)}
-            return facts | {name: value for name, value in found.items() if value}
+            return facts | {name: value for name, value in match.items() if value}
 
     @property
     def age(self) -> float:
@@ -144,13 +144,13 @@ class Job:
 
     def write(self, data: bytes, until: float, cancelled: Callable[[], bool], *, is_last: bool) -> int:
         """Write to standard input until a deadline, and return the number of bytes written; `is_last` closes it."""
-        given = 0
+        written_bytes = 0
         with self._input:
-            while given < len(data) and (descriptor := self.stdin) is not None:
+            while written_bytes < len(data) and (descriptor := self.stdin) is not None:
                 try:
                     with self.changed:
                         if self.stdin == descriptor:
-                            given += os.write(descriptor, data[given : given + _CHUNK])
+                            written_bytes += os.write(descriptor, data[written_bytes : written_bytes + _CHUNK])
                 except BlockingIOError:
                     left = until - time.monotonic()
                     if left <= 0 or cancelled():
@@ -160,9 +160,9 @@ class Job:
                     poll.poll(min(left, SLICE) * 1000)
                 except OSError:  # no process reads the input
                     self._close_stdin()
-            if is_last and given == len(data):
+            if is_last and written_bytes == len(data):
                 self._close_stdin()
-        return given
+        return written_bytes
 
     def _close_stdin(self) -> None:
         with self.changed:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools_shell._workspace import Owner
 
 _MAX_OF_OWNER, _MAX = 32, 1000  # of one owner, and of all together
-_TIMEOUT = 5.0  # seconds to wait for what was killed
+_TIMEOUT = 5.0  # seconds to wait for killed jobs
 
 
 class Jobs:
@@ -52,7 +52,7 @@ class Jobs:
         return job
 
     def find(self, owner: Owner, id: str) -> Job:
-        """Return the owner's job with an id; ToolError if there is none."""
+        """Return the owner's job with an id; ToolError for another id."""
         jobs_by_id = {job.id: job for job in self.all(owner)}
         if id not in jobs_by_id:
             others = ", ".join(jobs_by_id) or "none: jobs end with the process or run that started them"

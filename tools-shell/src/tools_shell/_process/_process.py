@@ -13,7 +13,7 @@ _SIZE = (24, 80)  # of a terminal: rows and columns
 class Process(ABC):
     """A running command: the host's non-blocking ends of its streams, and its events.
 
-    `stdout` has standard error as well, so that the order is kept. With a terminal it is `stdin`, too.
+    `stdout` has standard error as well, which keeps the order. With a terminal it is `stdin`, too.
     `child_ends` are the command's ends of its streams.
     """
 
@@ -28,7 +28,7 @@ class Process(ABC):
         self.is_gone = False  # the command and all its descendants have ended
         self.exceeded: str | None = None  # the limit that it exceeded
         with starting:
-            _known.add(self)
+            _processes.add(self)
             try:
                 self._open(has_stdin=has_stdin, terminal=terminal)
             except OSError:  # too many open files
@@ -71,7 +71,7 @@ class Process(ABC):
 
     @property
     def own_ends(self) -> set[int]:
-        return {one for one in (self.stdin, self.stdout) if one is not None and one >= 0}
+        return {number for number in (self.stdin, self.stdout) if number is not None and number >= 0}
 
     def close_stdin(self) -> None:
         """Close the host's end of standard input, unless it is the terminal."""
@@ -90,7 +90,7 @@ class Process(ABC):
     def close(self) -> None:
         """Close all descriptors; remaining processes are killed."""
         with starting:
-            _known.discard(self)
+            _processes.discard(self)
             self.release()
             closed, self.stdin, self.stdout = self.own_ends, None, -1
             for descriptor in closed:
@@ -104,21 +104,21 @@ class Process(ABC):
         os.close(nothing)
 
     def host_ends(self) -> set[int]:
-        """Return the descriptors whose closing tells the command that the host is gone."""
+        """Return the descriptors whose closing tells the command that the host has exited."""
         return self.own_ends
 
 
 # Held while descriptors are opened or closed, and while a command is started: a fork in between would keep a
 # descriptor open that a process waits to be closed. Reentrant, because a signal handler may fork.
 starting = threading.RLock()
-_known: weakref.WeakSet[Process] = weakref.WeakSet()
+_processes: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 def _abandon_after_fork() -> None:
     """Keep a fork from holding descriptors open that a command waits to be closed."""
-    for process in list(_known):
+    for process in list(_processes):
         process.abandon()
-    _known.clear()
+    _processes.clear()
     starting.release()
 
 

@@ -28,8 +28,8 @@ class Outcome(NamedTuple):
 
     returncode: int | None  # None if not even SIGKILL ended it
     reason: str | None  # "limit", "cancelled" or the resource limit it exceeded; None if it ended by itself
-    had_background: bool  # background processes were left and killed
-    is_gone: bool  # no process is left
+    had_background: bool  # background processes were killed
+    is_gone: bool  # all processes have exited
     duration: float
 
 
@@ -54,12 +54,12 @@ def run(
 
 
 def conclude(process: Process, pump: Pump, reason: str | None, duration: float) -> Outcome:
-    """Kill what is left of a command that has ended or was asked to end."""
+    """Kill the remaining processes of a command that has ended or was asked to end."""
     was_gone, was_dry = process.is_gone, pump.is_drained
     if not (was_gone and was_dry):
         process.kill()
         settle(process, pump, _LAST_DRAIN if was_gone else KILL)
-    # Output that stays open after the job has ended is held by a process outside.
+    # Output that stays open after the job has ended belongs to a process outside.
     had_background = not was_gone or (pump.is_drained and not was_dry)
     reason = process.exceeded or reason
     return Outcome(process.exit, reason, had_background and reason is None, process.is_gone, duration)

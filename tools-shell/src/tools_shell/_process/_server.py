@@ -21,7 +21,7 @@ _MAIN = "import sys; sys.path += sys.argv[1:]; from tools_shell._supervisor._ser
 
 
 def _rights() -> tuple[object, ...]:
-    """Return the user and the groups of this process: commands must not keep those that it has dropped."""
+    """Return the user and the groups of this process: commands must not keep dropped rights."""
     return os.getresuid(), os.getresgid(), os.getgroups()
 
 
@@ -33,7 +33,7 @@ class Server:
         self._requests: socket.socket | None = None
         self._inode = 0  # of the socket: a daemon that closes all descriptors closes it as well
         self._pid = 0
-        self._rights: tuple[object, ...] = ()  # those of the server, which every job inherits
+        self._rights: tuple[object, ...] = ()  # of the server; every job inherits them
 
     def send(self, descriptors: Sequence[int]) -> None:
         """Pass the descriptors of a job to the server; OSError if it cannot be started."""

@@ -26,7 +26,7 @@ class Supervised(Process):
     """See `Process`."""
 
     def __init__(self, request: Request, descriptors: Sequence[int], *, has_stdin: bool, terminal: bool) -> None:
-        """Have a supervisor start a command; `descriptors` are passed to it after those of the streams."""
+        """Have a supervisor start a command; `descriptors` follow the descriptors of the streams."""
         self.network: object = None  # kept as long as the command runs
         self._unacknowledged = 0  # signals that are not acknowledged yet
         self._is_started = False
@@ -45,7 +45,7 @@ class Supervised(Process):
 
     def _start(self, request: bytes, descriptors: Sequence[int]) -> None:
         """Start the command; OSError if that fails."""
-        for _ in range(2):  # the server may have been killed before the start: try once more with a new one
+        for _ in range(2):  # the server may have been killed before the start: try again with a new one
             if self._try_to_start(request, descriptors):
                 return
         raise OSError(errno.EAGAIN, "no supervisor could be started")

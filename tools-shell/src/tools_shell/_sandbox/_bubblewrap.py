@@ -34,7 +34,7 @@ class Bubblewrap(NamedTuple):
     """The bwrap program and its features on this machine."""
 
     program: str
-    known: frozenset[str]  # options that older versions lack
+    options: frozenset[str]  # options that older versions lack
     proc: Proc = "new"
 
 
@@ -64,7 +64,7 @@ def _examine(program: str) -> Bubblewrap | None:
 
 def options(  # noqa: PLR0913  (properties of one command)
     bubblewrap: Bubblewrap,
-    seen: Visible,
+    view: Visible,
     environment: Mapping[str, str],
     workdir: str,
     *,
@@ -79,25 +79,25 @@ def options(  # noqa: PLR0913  (properties of one command)
     All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
     descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home.
     """
-    shared = (*seen.readable, *seen.writable)
+    shared = (*view.readable, *view.writable)
     # Fresh folders; /dev is fresh even if everything is visible.
-    wanted = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
-    temporary = [path for path, named in wanted if not is_inside(path, named)]
+    candidates = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
+    temporary = [path for path, named in candidates if not is_inside(path, named)]
     variables = {
-        name: value for name, value in environment.items() if name not in _TEMPORARY or is_inside(value, seen.writable)
+        name: value for name, value in environment.items() if name not in _TEMPORARY or is_inside(value, view.writable)
     }
-    room = _TMP if is_inside(_TMP, (*temporary, *seen.writable)) else _SHM
+    room = _TMP if is_inside(_TMP, (*temporary, *view.writable)) else _SHM
     if room != _TMP:
         variables.setdefault("TMPDIR", room)
     home = variables.get("HOME", "")
-    if not is_inside(home, seen.writable):
+    if not is_inside(home, view.writable):
         folder = os.path.normpath(home)
         if os.path.isabs(home) and folder != "/" and not is_inside(folder, (*shared, *_OF_THE_KERNEL)):
             temporary.append(folder)
         elif home:
             variables["HOME"] = room
     size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
-    mounts, last = _mounts(bubblewrap, seen, tuple(temporary), size)
+    mounts, last = _mounts(bubblewrap, view, tuple(temporary), size)
     at = {
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
         for number, mount in guarded
@@ -118,49 +118,49 @@ def options(  # noqa: PLR0913  (properties of one command)
 
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
     # Without --die-with-parent: bwrap exits with the command, whose descendants may still be writing. The first process
-    # inside stays as a child of the supervisor, which kills it and thereby all of them.
+    # inside stays as a child of the supervisor, which kills it and so all of them.
     return [
         "--unshare-all",
         *(["--share-net"] if network else []),
         "--unshare-user",  # --unshare-all only tries this
-        *({"--disable-userns"} & bubblewrap.known),
+        *({"--disable-userns"} & bubblewrap.options),
         *("--cap-drop", "ALL"),  # bwrap keeps root's capabilities, and a remount would open everything
     ]
 
 
 @functools.lru_cache(64)
 def _mounts(
-    bubblewrap: Bubblewrap, seen: Visible, temporary: tuple[str, ...], size: int
+    bubblewrap: Bubblewrap, view: Visible, temporary: tuple[str, ...], size: int
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return the mount options by path, and the options that follow them."""
-    sized = ["--size", str(size)] if "--size" in bubblewrap.known else []
+    sized = ["--size", str(size)] if "--size" in bubblewrap.options else []
     at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
     at["/proc"] = ["--proc", "/proc"] if bubblewrap.proc == "new" else ["--ro-bind", "/proc", "/proc"]
-    is_everything = "/" in seen.writable
+    is_everything = "/" in view.writable
     if is_everything:
         at["/sys"] = ["--ro-bind", "/sys", "/sys"]
-    for path in seen.readable:
-        is_link = os.path.islink(path) and is_inside(os.path.realpath(path), seen.readable)
+    for path in view.readable:
+        is_link = os.path.islink(path) and is_inside(os.path.realpath(path), view.readable)
         at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
-    for path in seen.writable:
+    for path in view.writable:
         at[path] = ["--bind-try", path, path]
-    read_only = filter(seen.can_be_guarded, seen.guarded)
-    for path, words in (*((path, ["--ro-bind-try", path, path]) for path in read_only), *_hidden(seen)):
+    read_only = filter(view.can_be_guarded, view.guarded)
+    for path, words in (*((path, ["--ro-bind-try", path, path]) for path in read_only), *_hidden(view)):
         at[path] = words
         # Its parent folders become mounts, which cannot be moved away.
-        way = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
-        at |= {each: ["--bind-try", each, each] for each in way if is_inside(each, seen.writable)}
+        above = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
+        at |= {folder: ["--bind-try", folder, folder] for folder in above if is_inside(folder, view.writable)}
     # Folders of mount points are memory without a limit, and root can write to kernel settings in /proc.
     closed = [
         "/dev",
-        *(path for path, _ in _hidden(seen)),
+        *(path for path, _ in _hidden(view)),
         *(["/proc"] if bubblewrap.proc == "new" else []),
         *([] if is_everything else ["/"]),
     ]
     return at, [word for path in closed for word in ("--remount-ro", path)]
 
 
-def _hidden(seen: Visible) -> list[tuple[str, list[str]]]:
-    """Return the options that cover each folder that must not be seen."""
-    return [(path, ["--tmpfs", path]) for path in seen.hidden if os.path.isdir(path)]
+def _hidden(view: Visible) -> list[tuple[str, list[str]]]:
+    """Return the options that cover each folder that must not be view."""
+    return [(path, ["--tmpfs", path]) for path in view.hidden if os.path.isdir(path)]

@@ -38,8 +38,8 @@ def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator
     from tools_shell._sandbox._guard import Guard  # POSIX only
 
     # Without a sandbox commands can write everywhere, so that only the workspace is compared.
-    seen = isolation.seen if isolation.is_sandbox else Visible((), (root,))
-    guard = Guard(root, seen, names, _git(isolation), mounts=isolation.can_mount)
+    view = isolation.view if isolation.is_sandbox else Visible((), (root,))
+    guard = Guard(root, view, names, _git(isolation), mounts=isolation.can_mount)
     try:
         yield replace(isolation, guard=guard)
     finally:
@@ -88,7 +88,7 @@ def _git(isolation: Isolation) -> str:
     """Return the program that checks configuration; seatbelt has no supervisor to do that."""
     if isolation.level == "seatbelt":
         return ""
-    return find_program("git", isolation.seen.writable if isolation.is_sandbox else ()) or ""
+    return find_program("git", isolation.view.writable if isolation.is_sandbox else ()) or ""
 
 
 def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
@@ -97,19 +97,19 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         return _without(sandbox)
     if sandbox.level == "seatbelt":
         return _seatbelt(sandbox, root)
-    found: Isolation | str = "sandboxes need Linux"
+    chosen: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
         folders = (*host_folders(), *user_folders())
-        found = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *folders)
-    if isinstance(found, Isolation):
-        for folder in found.seen.hidden:
-            if is_inside(folder, found.seen.writable):
+        chosen = _best(sandbox, os.path.realpath(root), os.geteuid(), os.environ.get("PATH"), *folders)
+    if isinstance(chosen, Isolation):
+        for folder in chosen.view.hidden:
+            if is_inside(folder, chosen.view.writable):
                 os.makedirs(folder, mode=0o700, exist_ok=True)  # to cover it, or commands could create it
-        return found
-    if _OWN_FILES in found:
-        raise ToolError(f"{found}; use a folder below it as the workspace", "unavailable")
+        return chosen
+    if _OWN_FILES in chosen:
+        raise ToolError(f"{chosen}; use a folder below it as the workspace", "unavailable")
     if sandbox.level != "sandboxed":
-        message = f"a sandbox is required and there is none: {found}; or ask for the level 'sandboxed' to go without"
+        message = f"a sandbox is required and there is none: {chosen}; or ask for the level 'sandboxed' to go without"
         raise ToolError(message, "unavailable")
     return _without(sandbox)
 
@@ -119,8 +119,8 @@ def _seatbelt(sandbox: Sandbox, root: str) -> Isolation:
     if not os.access(PROGRAM, os.X_OK):
         raise ToolError(f"the level 'seatbelt' needs macOS with {PROGRAM}", "unavailable")
     missing = ("file metadata", "process list", "detached processes", "limits")
-    seen = visible(sandbox, os.path.realpath(root))
-    return Isolation(level="seatbelt", missing=missing, network=sandbox.network, seen=seen)
+    view = visible(sandbox, os.path.realpath(root))
+    return Isolation(level="seatbelt", missing=missing, network=sandbox.network, view=view)
 
 
 @functools.lru_cache(256)  # a host may use many workspaces
@@ -136,39 +136,40 @@ def _best(sandbox: Sandbox, place: str, *_: object) -> Isolation | str:
 
 def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
     """Return the levels that may work on this Linux for these settings and this workspace, strongest first."""
-    seen, version = visible(sandbox, root), landlock_abi()
-    is_everything = "/" in seen.writable
-    found = [
+    view, version = visible(sandbox, root), landlock_abi()
+    is_everything = "/" in view.writable
+    chosen = [
         Isolation(
             level="bubblewrap",
             missing=_true(
                 {
                     "files": is_everything,
-                    PROTECTED_FILES: bool(sandbox.protected) and (is_everything or "--ro-bind-fd" not in variant.known),
-                    "own environment": not all(map(seen.can_be_guarded, seen.guarded)),
+                    PROTECTED_FILES: bool(sandbox.protected)
+                    and (is_everything or "--ro-bind-fd" not in variant.options),
+                    "own environment": not all(map(view.can_be_guarded, view.guarded)),
                     "abstract sockets": sandbox.network and version < LANDLOCK_SCOPES,
                     "process list": variant.proc == "shared",
                 }
             ),
             network=sandbox.network,
-            seen=seen,
+            view=view,
             bubblewrap=variant,
         )
-        for variant in _variants(seen.writable)
+        for variant in _variants(view.writable)
     ]
-    if version and (is_everything or not any(is_inside(path, seen.writable) for path in seen.hidden)):
+    if version and (is_everything or not any(is_inside(path, view.writable) for path in view.hidden)):
         missing = _true(
             {
                 "files": is_everything,
                 PROTECTED_FILES: bool(sandbox.protected),
-                "own environment": bool(seen.guarded),
+                "own environment": bool(view.guarded),
                 "file metadata": True,
                 "signals": version < LANDLOCK_SCOPES,
                 "process list": True,
             }
         )
-        found.append(Isolation(level="landlock", missing=missing, network=sandbox.network, seen=seen))
-    return [one for one in found if one.level in _levels(sandbox.level)]
+        chosen.append(Isolation(level="landlock", missing=missing, network=sandbox.network, view=view))
+    return [level for level in chosen if level.level in _levels(sandbox.level)]
 
 
 def _levels(level: str) -> tuple[str, ...]:
@@ -176,9 +177,9 @@ def _levels(level: str) -> tuple[str, ...]:
 
 
 def _variants(writable: tuple[str, ...]) -> Iterator[Bubblewrap]:
-    if (found := find_bubblewrap(writable)) is not None:
-        yield found
-        without = found._replace(known=found.known - {"--disable-userns"})  # the filter refuses them, too
+    if (chosen := find_bubblewrap(writable)) is not None:
+        yield chosen
+        without = chosen._replace(options=chosen.options - {"--disable-userns"})  # the filter refuses them, too
         yield from (without, without._replace(proc="shared"))
 
 

@@ -16,7 +16,7 @@ class Command(NamedTuple):
     """A command to run.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers; `start` closes them. `git_settings` are those of the user,
+    their own numbers; `start` closes them. `git_settings` are the settings of the user,
     for a home that is hidden. `network` is that of the run.
     """
 

@@ -1,4 +1,4 @@
-"""`Guard`: protects the files with protected names in the workspace, and reports those that a command creates."""
+"""`Guard`: protects the files with protected names in the workspace, and reports new ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Mount(NamedTuple):
 
 
 class Guard:
-    """Opens the protected places that exist before a command, and compares them with those that exist later.
+    """Opens the protected places that exist before a command, and compares them with the later ones.
 
     `mounts` make them read-only; their parent folders become writable mounts, because mounts cannot be moved. The
     configuration of repositories has to stay writable, so a supervisor checks the files in the `watched` folders.
@@ -48,7 +48,7 @@ class Guard:
     `is_complete` is False if a place could not be guarded, such as a link.
     """
 
-    def __init__(self, workspace: str, seen: Visible, names: frozenset[str], git: str, *, mounts: bool) -> None:
+    def __init__(self, workspace: str, view: Visible, names: frozenset[str], git: str, *, mounts: bool) -> None:
         """`git` is the program that reads configuration; without it, none is checked.
 
         `mounts` is False if the level does not mount.
@@ -59,9 +59,9 @@ class Guard:
         self.places: list[str] = []  # protected files and folders that exist, for levels that do not mount
         self.is_complete = True
         self._can_mount = mounts
-        self._workspace, self._names, self._writable = workspace, names, seen.writable
-        self._read_only = tuple(filter(seen.can_be_guarded, seen.guarded))
-        self._hidden = seen.hidden
+        self._workspace, self._names, self._writable = workspace, names, view.writable
+        self._read_only = tuple(filter(view.can_be_guarded, view.guarded))
+        self._hidden = view.hidden
         self._folders: set[str] = set()  # that existed before the command
         self._repositories: dict[str, State] = {}
         self._states: dict[str, State] = {}  # of protected files, when they were last compared
@@ -69,7 +69,7 @@ class Guard:
         self._opened: dict[str, int] = {}
         self._held: set[int] = set()
         self._has_warned = False
-        roots = [path for path in seen.writable if os.path.isdir(path)]
+        roots = [path for path in view.writable if os.path.isdir(path)]
         self._tops = list(dict.fromkeys((workspace, *roots)))
         try:
             for root in roots:
@@ -183,13 +183,13 @@ class Guard:
             return
         folder, _, name = path.rpartition("/")
         descriptor = self._hold(os.open(name, _PIN, dir_fd=self._open(folder)))
-        found = os.fstat(descriptor)
-        if stat.S_ISLNK(found.st_mode):  # it can be replaced
+        status = os.fstat(descriptor)
+        if stat.S_ISLNK(status.st_mode):  # it can be replaced
             self.is_complete = False
             return
         self._mount(path, descriptor)
         self._mounted.add(path)
-        self.is_complete &= not _has_other_names(path, found)
+        self.is_complete &= not _has_other_names(path, status)
 
     def _mounts_in(self, path: str) -> bool:
         if not self._can_mount:
@@ -257,7 +257,7 @@ class Guard:
             sentences += self._neutralized(_git_directory(f"{folder}/commondir"))
         return sentences
 
-    def _without_unsafe_settings(self, folder: int, name: str, shown: str) -> list[str]:
+    def _without_unsafe_settings(self, folder: int, name: str, label: str) -> list[str]:
         try:
             data, _ = read_config(folder, name) or (b"", 0)
         except ValueError:  # a link, for example
@@ -270,7 +270,7 @@ class Guard:
         remaining = [setting for setting in settings or [] if setting not in unsafe]
         replace_config(folder, name, format_settings(remaining).encode("utf-8", "surrogateescape"))
         keys = ", ".join(dict.fromkeys(key if key.isprintable() else ascii(key) for key, _ in unsafe[:_MAX_WARNINGS]))
-        return [f"removed {keys or 'all settings'} from {shown}: git would run programs or read other files"]
+        return [f"removed {keys or 'all settings'} from {label}: git would run programs or read other files"]
 
     def _is_unsafe(self, setting: tuple[str, str | None], folder: int) -> bool:
         if setting[0] == "core.worktree":  # in the git directory of a submodule
@@ -298,13 +298,13 @@ def _is_folder(path: str) -> bool:
 
 
 def _identity(path: str) -> State:
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino
+    status = os.lstat(path)
+    return status.st_dev, status.st_ino
 
 
 def _state(path: str) -> State:
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino, found.st_ctime_ns  # commands can set the modification time
+    status = os.lstat(path)
+    return status.st_dev, status.st_ino, status.st_ctime_ns  # commands can set the modification time
 
 
 def _files(place: str, *, is_repository: bool) -> list[str]:
@@ -335,10 +335,10 @@ def _git_directory(path: str) -> str:
     return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(target)))
 
 
-def _has_other_names(path: str, found: os.stat_result) -> bool:
+def _has_other_names(path: str, status: os.stat_result) -> bool:
     """Return whether a file, or one in a folder, can be changed by another name: it has more links, or is one."""
-    if not stat.S_ISDIR(found.st_mode):
-        return found.st_nlink > 1
+    if not stat.S_ISDIR(status.st_mode):
+        return status.st_nlink > 1
     with os.scandir(path) as entries:
         return any(
             entry.is_symlink() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink > 1)

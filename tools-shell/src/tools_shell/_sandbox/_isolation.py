@@ -33,7 +33,7 @@ class Isolation:
     level: Level
     missing: tuple[str, ...]
     network: bool = True
-    seen: Visible = _EVERYTHING
+    view: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
     guard: Guard | None = None
 

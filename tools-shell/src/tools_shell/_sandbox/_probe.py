@@ -48,7 +48,7 @@ _PATIENCE = 30.0
 
 
 def first_that_works(candidates: Sequence[Isolation], root: str, levels: Sequence[str]) -> Isolation | str:
-    """Return the first candidate that works, or a description of what would make one work.
+    """Return the first candidate that works, or a description of the problems.
 
     ToolError if the machine is too busy or too full for a probe: that is not cached, and does not lower the level.
     """
@@ -70,7 +70,7 @@ def _try(candidate: Isolation, root: str) -> str | None:
     try:
         with folder as outside, open(f"{outside}/file", "w") as file:
             print("a line", file=file, flush=True)
-            is_seen = is_inside(file.name, (*candidate.seen.readable, *candidate.seen.writable))
+            is_seen = is_inside(file.name, (*candidate.view.readable, *candidate.view.writable))
             return _run(candidate, root, "" if is_seen else file.name)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -85,8 +85,8 @@ def _is_writable(root: str) -> bool:
     A command can remove its user's rights to the workspace, which must not lower the level of the next command.
     ToolError if the sandbox cannot be entered for that reason.
     """
-    found = os.stat(root)
-    mode = found.st_mode if found.st_uid == os.geteuid() else stat.S_IRWXU
+    status = os.stat(root)
+    mode = status.st_mode if status.st_uid == os.geteuid() else stat.S_IRWXU
     if not mode & stat.S_IXUSR:
         raise ToolError(f"workspace {root!r} is closed to its own user; chmod u+rwx it", "denied")
     return bool(mode & stat.S_IWUSR) and os.access(root, os.W_OK)
@@ -111,12 +111,12 @@ def _run(candidate: Isolation, root: str, hidden: str, network: Network | None =
         )
         # Under a supervisor, like all commands, so that the host's signal handling does not matter.
         output = Output()
-        ended = run(start(command), output, limit=_PATIENCE, cancelled=lambda: False)
+        outcome = run(start(command), output, limit=_PATIENCE, cancelled=lambda: False)
     finally:
         os.close(pin)
-    if ended.reason is not None:
+    if outcome.reason is not None:
         raise ToolError(f"the sandbox was not tested within {_PATIENCE:g} s; try again", "unavailable")
-    if ended.returncode == _WORKS:
+    if outcome.returncode == _WORKS:
         return None
     words = output.text().strip().splitlines() or ["it does not start"]
-    return _FAILURES.get(ended.returncode or 0) or words[-1]
+    return _FAILURES.get(outcome.returncode or 0) or words[-1]

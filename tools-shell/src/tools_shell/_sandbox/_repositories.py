@@ -28,7 +28,7 @@ class Listing(NamedTuple):
 
 
 # By path, with the folder's identity and time: checking those is ten times as fast as listing the folder.
-_known: dict[tuple[str, frozenset[str]], tuple[tuple[int, int, int], Listing]] = {}
+_cache: dict[tuple[str, frozenset[str]], tuple[tuple[int, int, int], Listing]] = {}
 
 
 def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None]]:
@@ -53,16 +53,16 @@ def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None
 
 
 def _listing(path: str, names: frozenset[str]) -> Listing:
-    found = os.stat(path, follow_symlinks=False)
-    stamp = found.st_dev, found.st_ino, found.st_ctime_ns  # commands can set the modification time
-    known = _known.get((path, names))
-    if known is not None and known[0] == stamp:
-        return known[1]
+    status = os.stat(path, follow_symlinks=False)
+    stamp = status.st_dev, status.st_ino, status.st_ctime_ns  # commands can set the modification time
+    cached = _cache.get((path, names))
+    if cached is not None and cached[0] == stamp:
+        return cached[1]
     listing = _list(path, names)
-    if time.time_ns() - found.st_ctime_ns > _SETTLED:
-        if len(_known) > _MAX_FOLDERS:
-            _known.clear()
-        _known[path, names] = stamp, listing
+    if time.time_ns() - status.st_ctime_ns > _SETTLED:
+        if len(_cache) > _MAX_FOLDERS:
+            _cache.clear()
+        _cache[path, names] = stamp, listing
     return listing
 
 
@@ -75,7 +75,7 @@ def _list(path: str, names: frozenset[str]) -> Listing:
             if is_protected(name, names) or is_protected(f"{parent}/{name}", names):
                 protected.append(name)
                 if name == ".git" and entry.is_dir(follow_symlinks=False):
-                    folders += [f".git/{each}" for each in _OF_GIT]
+                    folders += [f".git/{part}" for part in _OF_GIT]
             elif entry.is_dir(follow_symlinks=False) and name not in _SKIPPED:
                 folders.append(name)
             if len(name) <= len("commondir"):

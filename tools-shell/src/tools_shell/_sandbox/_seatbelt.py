@@ -43,28 +43,37 @@ _NETWORK = """\
 """
 
 
-def profile(seen: Visible, protected: Iterable[str], temporary: str, *, network: bool) -> str:
+def profile(view: Visible, protected: Iterable[str], temporary: str, *, network: bool) -> str:
     """Return the profile for visible paths, with a private temporary folder; `protected` paths are read-only."""
     rules = [
         _RULES,
-        _allow("file-read*", [*_SYSTEM, *seen.readable, *seen.writable, temporary]),
-        _allow("file-write*", [*seen.writable, temporary]),
-        _deny("file-write*", [*seen.guarded, *protected]),
+        _allow("file-read*", [*_SYSTEM, *view.readable, *view.writable, temporary]),
+        _allow("file-write*", [*view.writable, temporary]),
+        _deny("file-write*", [*view.guarded, *protected]),
         # A protected file must not be replaced together with a folder above it.
-        _deny("file-write-unlink", _above([*seen.guarded, *protected, *seen.hidden], seen.writable), "literal"),
-        _deny("file-read* file-write*", seen.hidden),
+        _deny(
+            "file-write-unlink",
+            _above([*view.guarded, *protected, *view.hidden], view.writable),
+            "literal",
+        ),
+        _deny("file-read* file-write*", view.hidden),
         _NETWORK if network else "",
     ]
     return "".join(rules)
 
 
 def wrap(
-    arguments: Sequence[str], environment: Mapping[str, str], seen: Visible, protected: Iterable[str], *, network: bool
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    view: Visible,
+    protected: Iterable[str],
+    *,
+    network: bool,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the arguments and the environment of a command in its sandbox."""
     temporary = _temporary_folder()
-    private = [name for name in _TEMPORARY if not is_inside(environment.get(name, ""), seen.writable)]
-    text = profile(seen, protected, temporary, network=network)
+    private = [name for name in _TEMPORARY if not is_inside(environment.get(name, ""), view.writable)]
+    text = profile(view, protected, temporary, network=network)
     return [PROGRAM, "-p", text, *arguments], {**environment, **dict.fromkeys(private, temporary)}
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tools_shell._sandbox._bubblewrap import Bubblewrap
     from tools_shell._sandbox._command import Command
 
-_MOST_DESCRIPTORS = 64  # of the leader; higher numbers are for the supervisor and for mounts
+_MAX_DESCRIPTORS = 64  # of the leader; higher numbers are for the supervisor and for mounts
 _BYTES = "surrogateescape"
 _TEMPORARY = ("HOME", "TMPDIR", "TEMP", "TMP")
 
@@ -39,7 +39,7 @@ def start(command: Command) -> Process:
             arguments, environment = seatbelt.wrap(
                 command.arguments,
                 command.environment,
-                command.isolation.seen,
+                command.isolation.view,
                 command.isolation.guard.places if command.isolation.guard is not None else (),
                 network=command.isolation.network,
             )
@@ -95,12 +95,15 @@ def wrap(command: Command, temporary: str = "") -> Request:
     if isolation.level != "landlock":
         return request
     # A writable home and temporary folder.
-    mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.seen.writable)]
+    mine = [name for name in _TEMPORARY if not is_inside(command.environment.get(name, ""), isolation.view.writable)]
     policy = {
         "level": isolation.level,
         "network": isolation.network or command.network is not None,
-        "readable": isolation.seen.readable,
-        "writable": [*(top_entries() if "/" in isolation.seen.writable else isolation.seen.writable), temporary],
+        "readable": isolation.view.readable,
+        "writable": [
+            *(top_entries() if "/" in isolation.view.writable else isolation.view.writable),
+            temporary,
+        ],
     }
     environment = {**command.environment, **dict.fromkeys(mine, temporary)}
     return request._replace(environment=environment, confine=policy)
@@ -110,14 +113,14 @@ def _in_bubblewrap(request: Request, command: Command, bubblewrap: Bubblewrap) -
     isolation, guard = command.isolation, command.isolation.guard
     first = max((2, *command.extra)) + 1  # for the filter, then the arguments, then the git settings
     mounts = guard.mounts if guard is not None else []
-    lowest = max(_MOST_DESCRIPTORS, first + 3)
+    lowest = max(_MAX_DESCRIPTORS, first + 3)
     numbers = range(lowest, lowest + len(mounts))
     # A limit on file sizes applies to the files that bwrap writes, too.
     limit = command.resources.file_size
     settings = command.git_settings if limit is None or len(command.git_settings.encode(errors=_BYTES)) < limit else ""
     arguments = options(
         bubblewrap,
-        isolation.seen,
+        isolation.view,
         command.environment,
         os.path.realpath(command.workdir),
         network=isolation.network or command.network is not None,

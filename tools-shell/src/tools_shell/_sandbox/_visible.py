@@ -1,4 +1,4 @@
-"""The paths that a sandboxed command can see: system, programs, workspace, and those in the settings."""
+"""The paths that a sandboxed command can see: system, programs, workspaceand the settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 class Visible(NamedTuple):
     """Paths that can be read and executed, and paths that can be written; none is inside another of its kind.
 
-    `guarded` are folders inside writable ones that must not be written, `hidden` those that must not be seen.
+    `guarded` are folders inside writable ones that must not be written, `hidden` those that must not be view.
     """
 
     readable: tuple[str, ...]
@@ -49,8 +49,8 @@ class Visible(NamedTuple):
 
 def visible(sandbox: Sandbox, root: str) -> Visible:
     """Return the visible paths for these settings; ToolError for a path that does not exist."""
-    place, given = os.path.realpath(root), _existing(sandbox.writable, "writable")
-    named = list(_settled(given, (place, *map(os.path.realpath, given))))
+    place, named_paths = os.path.realpath(root), _existing(sandbox.writable, "writable")
+    named = list(_settled(named_paths, (place, *map(os.path.realpath, named_paths))))
     writable = _outermost([place, *named])
     etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network else [])]
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
@@ -60,7 +60,7 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
         *_settled(_existing(sandbox.readable, "readable"), writable),
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
-    return Visible(outside, writable, _guarded(writable, [*given, *named]), _hidden([*writable, *outside], place))
+    return Visible(outside, writable, _guarded(writable, [*named_paths, *named]), _hidden([*writable, *outside], place))
 
 
 def passes_through(path: str, folders: Iterable[str]) -> bool:
@@ -82,8 +82,8 @@ def _is_safe(program: str, writable: Sequence[str]) -> bool:
 
 def escapes_through(path: str, target: str, sandbox: Sandbox) -> bool:
     """Return whether a path passes through a writable folder and ends outside."""
-    given = _existing(sandbox.writable, "writable")
-    named = list(_settled(given, list(map(os.path.realpath, given))))
+    named_paths = _existing(sandbox.writable, "writable")
+    named = list(_settled(named_paths, list(map(os.path.realpath, named_paths))))
     return passes_through(os.path.dirname(os.path.abspath(path)), named) and not is_inside(target, named)
 
 
@@ -92,12 +92,12 @@ def top_entries() -> tuple[str, ...]:
     return tuple(f"/{name}" for name in os.listdir("/") if name not in _KERNEL)
 
 
-def _existing(paths: Iterable[str | os.PathLike[str]], what: str) -> list[str]:
-    given = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in paths]
-    for path in given:
+def _existing(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
+    named_paths = [os.path.abspath(os.path.expanduser(os.fspath(path))) for path in paths]
+    for path in named_paths:
         if not os.path.exists(path):
-            raise ToolError(f"{what} {path!r} does not exist; name folders and files that do", "not_found")
-    return given
+            raise ToolError(f"{name} {path!r} does not exist; name folders and files that do", "not_found")
+    return named_paths
 
 
 def _settled(paths: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
@@ -112,10 +112,10 @@ def _programs(writable: tuple[str, ...]) -> Iterator[str]:
     """
     home = os.path.realpath(os.path.expanduser("~"))
     folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    found = [os.path.normpath(folder) for folder in folders if os.path.isabs(folder)]
-    managers = [os.path.dirname(folder) for folder in found if os.path.basename(folder) == "shims"]
-    found += [path for top in managers for name in _OF_SHIMS if os.path.exists(path := f"{top}/{name}")]
-    for folder in _with_targets(folder for folder in found if not passes_through(folder, writable)):
+    folders_found = [os.path.normpath(folder) for folder in folders if os.path.isabs(folder)]
+    managers = [os.path.dirname(folder) for folder in folders_found if os.path.basename(folder) == "shims"]
+    folders_found += [path for top in managers for name in _OF_SHIMS if os.path.exists(path := f"{top}/{name}")]
+    for folder in _with_targets(folder for folder in folders_found if not passes_through(folder, writable)):
         if os.path.exists(folder) and folder != "/" and not is_inside(home, [folder]):
             yield folder
 
@@ -124,7 +124,7 @@ def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:
     """Return the folders that this program runs from: a command's changes there would run at its next start."""
     prefixes = map(os.path.normpath, (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix))
     mine = [path for path in {*prefixes, *host_folders()} if passes_through(path, writable)]
-    opened = [path for path in mine if is_inside(path, named) or any(is_inside(each, [path]) for each in named)]
+    opened = [path for path in mine if is_inside(path, named) or any(is_inside(inner, [path]) for inner in named)]
     return () if "/" in writable else _outermost({*mine} - {*opened})
 
 
@@ -142,8 +142,8 @@ def _with_targets(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    kept: list[str] = []
+    outermost: list[str] = []
     for path in sorted(set(paths), key=lambda path: path.split("/")):  # parents before children
-        if not is_inside(path, kept):
-            kept.append(path)
-    return tuple(kept)
+        if not is_inside(path, outermost):
+            outermost.append(path)
+    return tuple(outermost)

@@ -28,20 +28,20 @@ def wakeup_pipe() -> int:
 def descendants(root: int) -> dict[int, int]:
     """Return every descendant of `root` with its parent; parents come first, siblings are in order of age."""
     children = _children if _lists_children() else _table()
-    found: dict[int, int] = {}
+    pids: dict[int, int] = {}
     level = [root]
     while level:
-        below = {child: pid for pid in level for child in children(pid) if child not in found}
-        found |= below
+        below = {child: pid for pid in level for child in children(pid) if child not in pids}
+        pids |= below
         level = list(below)
-    return found
+    return pids
 
 
-def chain_of(first: int, length: int, found: dict[int, int]) -> set[int]:
+def chain_of(first: int, length: int, pids: dict[int, int]) -> set[int]:
     """Return a process, its eldest child, that one's eldest child and so on, up to `length` processes."""
-    line = [first] if first in found else []
+    line = [first] if first in pids else []
     while line and len(line) < length:
-        eldest = next((pid for pid, parent in found.items() if parent == line[-1]), None)
+        eldest = next((pid for pid, parent in pids.items() if parent == line[-1]), None)
         if eldest is None:
             break
         line.append(eldest)
@@ -57,14 +57,14 @@ def groups_of(pids: Iterable[int]) -> set[int]:
 
 
 def send(number: int, pids: Iterable[int]) -> None:
-    """Send a signal to processes, those that have exited aside."""
+    """Send a signal to processes that have not exited."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):  # it belongs to another user now
             os.kill(pid, number)
 
 
 def kill(pids: Collection[int]) -> None:
-    """Kill processes once; those that are forked meanwhile need another round."""
+    """Kill processes once; processes forked meanwhile need another round."""
     # Whole groups first, or a fork bomb stays ahead; then processes that made groups of their own.
     for group in groups_of(pids):
         with suppress(ProcessLookupError, PermissionError):  # as in `send`
@@ -89,12 +89,12 @@ def _lists_children() -> bool:
 
 def _children(pid: int) -> list[int]:
     """Return the children of all threads of a process (Linux with CONFIG_PROC_CHILDREN)."""
-    found: list[bytes] = []
+    pids: list[bytes] = []
     with suppress(OSError):  # it may have exited
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
-                found += file.read().split()
-    return [int(number) for number in found]
+                pids += file.read().split()
+    return [int(number) for number in pids]
 
 
 def _table() -> Callable[[int], list[int]]:

@@ -1,4 +1,4 @@
-"""One job: start its leader, and end all its processes on request, or when the host process is gone."""
+"""One job: start its leader, and end all its processes on request, or when the host exits."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _remove(folder: str) -> None:
 
 
 def _report(control: int, **event: object) -> None:
-    with suppress(OSError):  # the host is gone: end of file handles that
+    with suppress(OSError):  # the host has exited: end of file handles that
         os.write(control, json.dumps(event).encode() + b"\n")
 
 
@@ -98,7 +98,7 @@ class _Job:
         return True
 
     def run(self) -> None:
-        """Run until no process of the job is left."""
+        """Run until the last process of the job has exited."""
         poll = select.poll()
         for descriptor in (self._control, self._wakeup, self._host, self._config.descriptor):
             if descriptor is not None:
@@ -123,7 +123,7 @@ class _Job:
             wait = self._step(left)
 
     def _handle(self, descriptor: int) -> bool:
-        """Handle what a descriptor reports; False if the host is gone."""
+        """Handle what a descriptor reports; False if the host has exited."""
         if descriptor == self._wakeup:
             os.read(self._wakeup, 512)
         elif descriptor == self._config.descriptor:
@@ -176,21 +176,21 @@ class _Job:
                 self._is_killing = True
                 continue
             left = descendants(os.getpid())
-            not_meant = chain_of(self._leader, self._request.wrappers, left)
-            # Parents first: a shell that is interrupted after its command would go on with the next command.
-            meant = [pid for pid in left if pid not in not_meant]
-            send(number, meant)
-            send(signal.SIGCONT, meant)  # a stopped process could not handle it
+            wrappers = chain_of(self._leader, self._request.wrappers, left)
+            # Parents first: a shell that is interrupted after its command would continue with the next command.
+            targets = [pid for pid in left if pid not in wrappers]
+            send(number, targets)
+            send(signal.SIGCONT, targets)  # a stopped process could not handle it
             _report(self._control, signalled=True)
         return bool(chunk)
 
     def _reap(self) -> dict[str, object]:
         """Reap exited processes; return the event to report if the leader is one of them."""
         event: dict[str, object] = {}
-        with suppress(ChildProcessError):  # no children are left
-            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
-                if ended[0] == self._leader:
-                    event["exit"] = code = os.waitstatus_to_exitcode(ended[1])
+        with suppress(ChildProcessError):  # it has no children
+            while (child := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                if child[0] == self._leader:
+                    event["exit"] = code = os.waitstatus_to_exitcode(child[1])
                     if exceeded := limit_for_exit(code, self._request.resources, self._memory_group):
                         event["exceeded"] = exceeded
         return event

@@ -72,8 +72,8 @@ def _fork(request: Request, descriptors: Descriptors, group: MemoryGroup | None)
             _execute(request, descriptors, report)
         # Report any exception and exit: this is a forked copy of the supervisor.
         except BaseException as error:  # noqa: BLE001
-            where = [getattr(error, "errno", None), f"{type(error).__name__}: {error}"]
-            os.write(report, json.dumps(where).encode())
+            description = [getattr(error, "errno", None), f"{type(error).__name__}: {error}"]
+            os.write(report, json.dumps(description).encode())
         finally:
             os._exit(127)
     os.close(report)

@@ -92,7 +92,7 @@ class ResourceWatch:
         self._cpu, self._memory = resources["cpu"], resources["memory"]
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
-        self.interval: float | None = None if all(one is None for one in limits) else _INTERVAL
+        self.interval: float | None = None if all(limit is None for limit in limits) else _INTERVAL
         self._seen = -1.0  # seconds of CPU time at the last check
         self._tick = os.sysconf("SC_CLK_TCK")
         self._page = os.sysconf("SC_PAGE_SIZE")
@@ -102,8 +102,8 @@ class ResourceWatch:
         if self.interval is None:
             return None
         started = time.monotonic()
-        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cpu, threads, memory = ended.ru_utime + ended.ru_stime, 0, 0
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu, threads, memory = usage.ru_utime + usage.ru_stime, 0, 0
         for pid in pids:
             fields = process_fields(pid)
             if not fields:

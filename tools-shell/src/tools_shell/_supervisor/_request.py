@@ -13,7 +13,7 @@ GIT_CONFIG = ".gitconfig"  # in the private folder of a command: the user's sett
 class WatchedFolder(NamedTuple):
     """A folder with files that decide what git runs: its name for messages, and the names of the files."""
 
-    shown: str
+    label: str
     names: tuple[str, ...]
 
 
@@ -66,7 +66,7 @@ class Request(NamedTuple):
                 raise EOFError("the host has exited before the start")
             data += chunk
         request = cls(*json.loads(data))
-        return request._replace(watched=tuple(WatchedFolder(shown, tuple(names)) for shown, names in request.watched))
+        return request._replace(watched=tuple(WatchedFolder(label, tuple(names)) for label, names in request.watched))
 
     def split(self, descriptors: list[int]) -> Descriptors:
         """Return the descriptors by their purpose."""

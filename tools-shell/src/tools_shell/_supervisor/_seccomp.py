@@ -89,7 +89,7 @@ def _has(argument: int, bits: int) -> _Test:
 _NAMESPACES, _NEW_TIME = 0x7E020000, 0x80
 _SET_ID = 0o6000
 _MODES = {"chmod": 1, "fchmod": 1, "creat": 1, "mknod": 1, "fchmodat": 2, "fchmodat2": 2, "mknodat": 2}
-_MADE = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: without these the mode argument is undefined
+_CREATES = 0o100 | 0o20000000  # O_CREAT, O_TMPFILE: without these the mode argument is undefined
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # would inject input into the terminal
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _SEQPACKET, _TYPE = 1, 5, 0xF
@@ -113,13 +113,13 @@ def _opening(*, truncation: bool) -> Iterable[_Rule]:
     """Refuse to create files with set-id bits and, with `truncation`, to truncate files that are opened for reading."""
     for name, flags in (("open", 1), ("openat", 2)):
         emptying = [[*_none_of(flags, 1, 2, mask=3), _has(flags, 0o1000)]]  # O_WRONLY, O_RDWR; O_TRUNC
-        yield name, [[_has(flags, _MADE), _has(flags + 1, _SET_ID)], *(emptying if truncation else [])]
+        yield name, [[_has(flags, _CREATES), _has(flags + 1, _SET_ID)], *(emptying if truncation else [])]
 
 
 def _families(*, unix: bool) -> _Rule:
     """Allow internet and netlink-route sockets and, with `unix`, Unix sockets."""
-    known = (_INET, _INET6, _NETLINK, *((_UNIX,) if unix else ()))
-    return "socket", [_none_of(0, *known), [_Test(0, _NETLINK), *_none_of(2, 0)]]
+    families = (_INET, _INET6, _NETLINK, *((_UNIX,) if unix else ()))
+    return "socket", [_none_of(0, *families), [_Test(0, _NETLINK), *_none_of(2, 0)]]
 
 
 def program(*, network: bool, own_namespaces: bool = False, truncation: bool = False, arch: str | None = None) -> bytes:

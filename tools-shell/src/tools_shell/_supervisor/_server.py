@@ -14,7 +14,7 @@ from tools_shell._supervisor._descendants import descendants, send, wakeup_pipe
 from tools_shell._supervisor._job import supervise
 from tools_shell._supervisor._limits import raise_open_files_limit
 
-_MOST_DESCRIPTORS = 253  # the most that the kernel passes in one message
+_MAX_DESCRIPTORS = 253  # the most that the kernel passes in one message
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ class _Server:
 
     def _accept(self) -> bool:
         """Accept one job; False at the end of the requests."""
-        message, descriptors, _, _ = socket.recv_fds(self._requests, 1, _MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(self._requests, 1, _MAX_DESCRIPTORS)
         if not message:
             return False
         for descriptor in descriptors:
@@ -80,9 +80,9 @@ class _Server:
 
     def _reap(self) -> None:
         """Reap supervisors, and kill the jobs of supervisors that were killed."""
-        with suppress(ChildProcessError):  # no children are left
-            while (ended := os.waitpid(-1, os.WNOHANG))[0] != 0:
-                self._supervisors.discard(ended[0])
+        with suppress(ChildProcessError):  # it has no children
+            while (child := os.waitpid(-1, os.WNOHANG))[0] != 0:
+                self._supervisors.discard(child[0])
         family = descendants(os.getpid())
         doomed = {pid for pid, parent in family.items() if parent == os.getpid()} - self._supervisors
         for pid, parent in family.items():  # parents come first

@@ -24,14 +24,14 @@ _EVENT = struct.Struct("iIII")  # of inotify(7); the name follows
 class _File:
     """A watched file, with the content and the inode to restore. A program that writes a file may be in the middle."""
 
-    def __init__(self, folder: int, shown: str, name: str) -> None:
-        self.folder, self.shown, self.name = folder, f"{shown}/{name}", name
+    def __init__(self, folder: int, label: str, name: str) -> None:
+        self.folder, self.label, self.name = folder, f"{label}/{name}", name
         self.content: bytes | None = None
         self.inode = 0
         self.is_ignored = False
         try:
             self.content, self.inode = read_config(folder, name) or (None, 0)
-        except ValueError:  # it was no regular file before the command either
+        except ValueError:  # it was not a regular file before the command
             self.is_ignored = True
 
 
@@ -41,7 +41,7 @@ class ConfigWatch:
     def __init__(self, folders: Sequence[WatchedFolder], descriptors: Sequence[int], git: str) -> None:
         self._git = git
         self._files = [
-            _File(descriptor, folder.shown, name)
+            _File(descriptor, folder.label, name)
             for folder, descriptor in zip(folders, descriptors, strict=True)
             for name in folder.names
         ]
@@ -92,8 +92,8 @@ class ConfigWatch:
         try:
             replace_config(file.folder, file.name, file.content)
         except OSError as error:
-            return f"{DENIED}{problem} in {file.shown}, which could not be restored: {error.strerror}"
-        return f"{DENIED}{problem} in {file.shown} makes git run programs or read other files; the file was restored"
+            return f"{DENIED}{problem} in {file.label}, which could not be restored: {error.strerror}"
+        return f"{DENIED}{problem} in {file.label} makes git run programs or read other files; the file was restored"
 
     def _problem(self, file: _File, content: bytes, inode: int) -> str:
         if file.name not in _SETTINGS:

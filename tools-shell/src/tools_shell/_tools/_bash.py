@@ -74,7 +74,7 @@ class Bash(ScriptTool):
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[BashSession]:
         isolation = command.isolation
-        visible = (*isolation.seen.readable, *isolation.seen.writable) if isolation.is_sandbox else ()
+        visible = (*isolation.view.readable, *isolation.view.writable) if isolation.is_sandbox else ()
         settings = json.dumps({**self._approval_settings(), "env": None})
         owner = owner_of(context, self._root)
         return held_session(owner, name, settings, visible, until, lambda: context.cancelled)
