@@ -103,12 +103,17 @@ def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
     arguments += [] if request.deep else ["--max-depth=1"]
     arguments += ["--sortr=modified"] if request.newest else []
     arguments += [f"--type={request.type}"] if request.type else []
+    names = request.paths.last_names if request.paths and request.mode == "list" else []
+    if names and not any(name.strip("*") == "" or ":" in name for name in names):  # faster than an ignore file
+        arguments += [*(f"--type-add=matching:{name}" for name in names), "--type=matching"]
     root, below = place.root.descriptor, place.below
     folder = real_path(root)
     arguments += ["--one-file-system"] if mounts_below(folder) else []  # it doubles the time of a listing
     ours = [path.removeprefix(folder.rstrip("/")) for path in user_folders() if is_inside(path, [folder])]
     arguments += [f"--glob=!{_literal(path)}" for path in ours]
-    lines = _ignore_lines(request, "" if below == "." else f"/{_literal(below)}") if place.is_folder else []
+    lines = []
+    if place.is_folder and request.mode != "list":
+        lines = _ignore_lines(request, "" if below == "." else f"/{_literal(below)}")
     arguments += ["--ignore-file=/dev/stdin"] if lines else []
     # From the root, so that the ignore files above the place count.
     return Command(

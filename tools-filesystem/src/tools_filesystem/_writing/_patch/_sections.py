@@ -52,7 +52,7 @@ class Hunk(NamedTuple):
 
     def variants(self) -> list[Hunk]:
         """Return the ways to read the hunk; an empty line at its end may also be the end of the file, or a gap."""
-        variants = [self]
+        variants: list[Hunk] = [self]
         if self.old[1:] and not self.old[-1]:
             variants.append(self._without_end())
         bare = [not line.is_bare for line in self.lines]
