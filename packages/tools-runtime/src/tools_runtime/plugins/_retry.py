@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Retrying these would be wrong or useless, even if the tool names a time to wait.
 _FINAL = frozenset(
     [
+        "answer_required",
         "approval_required",
         "cancelled",
         "conflict",
