@@ -22,7 +22,8 @@ _MEMBER = re.compile(r"\[:([^\]]*):\]|(\\.|[^\\])(?:-(\\.|[^\\\]]))?", re.DOTALL
 class PathPattern:
     """A pattern for paths below a folder. With `anywhere`, one without a slash matches names in every folder.
 
-    `regex` matches whole paths in linear time, and `last_names` are patterns for the names of the files. `ignore_file`
+    `regex` matches whole paths in linear time, and `last_names` are patterns for the names of the files, which
+    alone decide if the pattern `is_by_name`. `ignore_file`
     are lines for an ignore file, with which `rg` passes all matching paths, and perhaps more unless the pattern
     `is_exact`.
     """
@@ -35,6 +36,10 @@ class PathPattern:
         self.ignore_file = ["/" + "/".join(map(_widened, names)) for names in alternatives]
         self.is_exact = all(WILD.isdisjoint(set(name) - set("*")) for names in alternatives for name in names)
         self.last_names = sorted({_widened(names[-1]) for names in alternatives if names})
+        self.is_by_name = self.is_exact and all(
+            names[0] == "**" and len(names) == 2 and names[1].strip("*") and ":" not in names[1]
+            for names in alternatives
+        )
         self.is_flat = all(len(names) == 1 and names[0] != "**" for names in alternatives)
         self._match = re.compile(self.regex, re.DOTALL).fullmatch
 

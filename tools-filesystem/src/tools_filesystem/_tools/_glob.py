@@ -60,7 +60,9 @@ class Glob(FileTool):
                     "list", paths=pattern_below, deep=not pattern_below.is_flat, newest=sort == "newest"
                 )
                 output = search(start, request, access.workspace, context)
-                paths = list(filter(pattern_below.matches, output.paths()))
+                paths = output.paths()
+                if not pattern_below.is_by_name:
+                    paths = list(filter(pattern_below.matches, paths))
                 if sort == "path":
                     paths.sort()
                 return _result(paths, output, start, pattern, limit=limit, offset=offset)
