@@ -68,8 +68,8 @@ class LeaksBetweenCalls(Tool):
     received: list[str] = []
 
     def execute(self, text: Text) -> list[str]:
-        self.seen.append(text[:3])
-        return self.seen[-5:]
+        self.received.append(text[:3])
+        return self.received[-5:]
 
 
 @tool

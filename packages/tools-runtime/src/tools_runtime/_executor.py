@@ -264,11 +264,21 @@ def _run_together(wave: Sequence[Execution], batch: Batch) -> Iterator[Execution
             for _ in wave[: max(execution.place.runtime.max_concurrency or MAX_THREADS for execution in wave)]:
                 in_thread(work)
         for _ in wave:
-            yield completed.get()
+            yield _next(completed)
     finally:
         if not all(execution.has_ended for execution in wave):
             batch.context.cancel()
             _wait_for_hooks(started, completed)
+
+
+def _next(completed: SimpleQueue[Execution]) -> Execution:
+    """Wait for the next call that ends.
+
+    Wakes up once a second, since a Ctrl-C in the instant before the wait would be noticed only after it.
+    """
+    while True:
+        with suppress(Empty):
+            return completed.get(timeout=1)
 
 
 def _wait_for_hooks(started: Sequence[Execution], completed: SimpleQueue[Execution]) -> None:
