@@ -99,7 +99,7 @@ def _section(header: _Header, hunks: tuple[Hunk, ...]) -> Section:
     if not hunks:
         refuse(number, "no hunk follows: '@@ -START,COUNT +START,COUNT @@', then its lines")
     if old == _NOWHERE:
-        if len(hunks) > 1 or any(hunks[0].old):
+        if len(hunks) != 1 or any(hunks[0].old):
             refuse(number, "a new file has one hunk, with only lines that begin with '+'")
         note = f"{new!r} is not executable yet; use chmod" if header.is_executable else ""
         return Section(number, "add", new, hunks, note=note)
