@@ -1,4 +1,4 @@
-"""`ask-tools mcp install` and `uninstall` with real configuration files in a home folder of their own."""
+"""`ask-tools mcp install` and `uninstall` with real configuration files in a separate home folder."""
 
 import json
 import os
@@ -98,8 +98,8 @@ def test_the_entry_ignores_modules_in_the_current_folder(home):
     entry = entries(home / FILES["gemini-cli"][0], "mcpServers")["ask-tools"]
     (home / "project/json.py").write_text("raise SystemExit('imported from the folder')")
     command = [entry["command"], *entry["args"][:-1], "--version"]
-    ended = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    completed = subprocess.run(command, env={"PATH": "/nowhere"}, capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 ZED = """\
@@ -192,7 +192,7 @@ def test_install_prints_the_change_and_backs_up_the_file(home, capsys):
     assert main(["mcp", "install", "cursor"]) == 0
     backup = file.with_name("mcp.json.before-ask-tools")
     assert backup.read_text() == text
-    assert {oct(each.stat().st_mode & 0o777) for each in (file, backup)} == {"0o600"}
+    assert {oct(path.stat().st_mode & 0o777) for path in (file, backup)} == {"0o600"}
     out = capsys.readouterr().out
     assert re.search(r'^\+    "ask-tools": \{$', out, re.MULTILINE)
     assert f"the old file is {backup}" in out
@@ -205,7 +205,7 @@ def test_uninstall_leaves_the_backup_of_install(home):
     assert file.with_name("mcp.json.before-ask-tools").read_text() == "{}"
 
 
-def test_a_dry_run_shows_the_change_and_writes_nothing(home, capsys):
+def test_a_dry_run_shows_the_change_without_writing_it(home, capsys):
     file = written(home, "zed", "{}")
     assert main(["mcp", "install", "zed", "--dry-run"]) == 0
     assert '+    "ask-tools": {' in capsys.readouterr().out

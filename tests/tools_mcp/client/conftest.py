@@ -34,14 +34,14 @@ def command(log):
 @pytest.fixture
 def odd(command):
     """A toolset of the odd server in a mode."""
-    made = []
+    toolsets = []
 
     def odd(mode="", **options):
-        made.append(McpToolset(command(mode), **{"name": "odd", **options}))
-        return made[-1]
+        toolsets.append(McpToolset(command(mode), **{"name": "odd", **options}))
+        return toolsets[-1]
 
     yield odd
-    for toolset in made:
+    for toolset in toolsets:
         toolset.close()
 
 
@@ -56,7 +56,7 @@ def web():
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "web", "version": "1"},
     }
-    found = {"initialize": info, "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}
+    results = {"initialize": info, "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}
     servers = []
 
     def web(reply):
@@ -69,11 +69,13 @@ def web():
                 if method == "initialize":
                     Handler.sessions += 1
                     session = str(Handler.sessions)
-                made = found.get(method) or (reply(request, session) if method == "tools/call" else (202, {}, b""))
-                if isinstance(made, dict):
-                    answer = {"jsonrpc": "2.0", "id": request["id"], "result": made}
-                    made = 200, {"Content-Type": "application/json"}, json.dumps(answer).encode()
-                status, headers, body = made
+                response = results.get(method) or (
+                    reply(request, session) if method == "tools/call" else (202, {}, b"")
+                )
+                if isinstance(response, dict):
+                    answer = {"jsonrpc": "2.0", "id": request["id"], "result": response}
+                    response = 200, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+                status, headers, body = response
                 self.send_response(status)
                 for name, value in {"Content-Length": len(body), "Mcp-Session-Id": session, **headers}.items():
                     self.send_header(name, value)

@@ -11,7 +11,7 @@ import time
 from itertools import count
 
 MODE = sys.argv[1] if len(sys.argv) > 1 else ""
-FILE = sys.argv[2] if len(sys.argv) > 2 else ""  # what it has seen, or what makes it change
+FILE = sys.argv[2] if len(sys.argv) > 2 else ""  # the log of its requests, or the file that makes it change
 LISTINGS = count(1)
 ECHO = {
     "name": "echo",

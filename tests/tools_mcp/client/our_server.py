@@ -19,7 +19,7 @@ def add(a: int, b: int) -> dict[str, int]:
 
 
 @tool(read_only=True, open_world=False)
-async def wait(seconds: Annotated[float, "How long"], context: Context) -> str:
+async def wait(seconds: Annotated[float, "Seconds to wait"], context: Context) -> str:
     """Wait, and report."""
     context.progress(1, 2, "half")
     await asyncio.sleep(seconds)
@@ -51,8 +51,8 @@ def minus(a: int, b: int) -> dict[str, int]:
 
 
 registry = Registry()
-for each in (add, wait, picture, stop, change):
-    registry.register(each)
+for our_tool in (add, wait, picture, stop, change):
+    registry.register(our_tool)
 server = Server(registry, policy=Policy(files=[]))
 if sys.argv[1:] == ["http"]:
     listener = socket.create_server(("127.0.0.1", 0))

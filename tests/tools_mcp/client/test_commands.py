@@ -30,9 +30,9 @@ def added(ask_tools, command):
 def test_the_tools_of_an_added_server_are_listed_shown_and_called(added, ask_tools):
     assert added().out.startswith("+ count: Count.\n+ echo: Return the text.\n+ look: Return the text.\nadded odd; ")
     assert "echo   mcp:odd   Return the text." in ask_tools("list", "mcp:odd").out
-    shown = ask_tools("show", "echo").out
-    assert "distribution  mcp:odd" in shown
-    assert "odd_server.py changes" in shown
+    description = ask_tools("show", "echo").out
+    assert "distribution  mcp:odd" in description
+    assert "odd_server.py changes" in description
     assert ask_tools("call", "echo", "text=hello").out == "hello\n"
     assert json.loads(ask_tools("schema", "mcp:odd:count").out)
 
@@ -211,7 +211,9 @@ def test_a_server_that_cannot_start_affects_no_other(added, ask_tools, file):
     problems = {problem["distribution"]: problem for problem in report["problems"]}
     assert problems["mcp:new"]["error"] == "its tools were not accepted yet"
     assert problems["mcp:new"]["fix"] == "ask-tools mcp update new"
-    states = {each["name"]: each["error"] for each in json.loads(ask_tools("mcp", "list", "--json", status=1).out)}
+    states = {
+        server["name"]: server["error"] for server in json.loads(ask_tools("mcp", "list", "--json", status=1).out)
+    }
     assert "fatal: no key" in states["odd"]
     ask_tools("list", "read_file")
 

@@ -45,8 +45,8 @@ def test_tools_of_a_server_are_registered_and_executed_as_others_are(odd):
 
 
 def test_tools_of_a_server_keep_the_contract_of_tools(odd):
-    for each in odd():
-        assert_contract(each, ignore=["parameters_are_described"])  # theirs are not
+    for tool in odd():
+        assert_contract(tool, ignore=["parameters_are_described"])  # theirs are not
 
 
 @pytest.mark.filterwarnings("ignore:.*fork")  # of a process with threads, which is the point
@@ -99,14 +99,14 @@ def test_a_halt_of_a_server_of_ours_is_a_halt(odd):
 
 
 def test_progress_arrives_in_the_thread_of_the_caller(odd):
-    seen = []
+    reports = []
 
     async def main():
-        context = Context(on_progress=lambda *report: seen.append((*report, threading.get_ident())))
+        context = Context(on_progress=lambda *report: reports.append((*report, threading.get_ident())))
         await odd().tool("echo").acall({"text": "progress"}, context)
 
     asyncio.run(main())
-    assert seen == [(step, 2.0, "step", threading.get_ident()) for step in (1.0, 2.0)]
+    assert reports == [(step, 2.0, "step", threading.get_ident()) for step in (1.0, 2.0)]
 
 
 def test_one_toolset_serves_threads_and_event_loops(odd):

@@ -1,4 +1,4 @@
-"""Both transports, and both eras of the protocol: a server of ours, and those of the protocol's authors."""
+"""Both transports and both eras of the protocol: our server, and servers of the protocol's authors."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def url():
 
 @pytest.fixture(params=["stdio", "http"])
 def toolset(request):
-    given = OURS if request.param == "stdio" else request.getfixturevalue("url")
-    with McpToolset(given, name="ours") as toolset:
+    server = OURS if request.param == "stdio" else request.getfixturevalue("url")
+    with McpToolset(server, name="ours") as toolset:
         yield toolset
 
 
 @pytest.mark.slow
 def test_records_progress_time_limits_pictures_and_halts_are_carried(toolset):
     assert toolset.tool("add").call(a=1, b=2).output == {"sum": 3}
-    seen = []
-    context = Context(on_progress=lambda *report: seen.append(report))
+    reports = []
+    context = Context(on_progress=lambda *report: reports.append(report))
     assert toolset.tool("wait").call({"seconds": 0}, context).output == "done"
-    assert seen == [(1.0, 2.0, "half")]
+    assert reports == [(1.0, 2.0, "half")]
     assert toolset.tool("wait").call({"seconds": 100}, Context(timeout=0.5)).error_type == "timeout_error"
     (picture,) = toolset.tool("picture").call().content
     assert len(picture.data) > 2**21
@@ -72,15 +72,15 @@ JSON = {"Content-Type": "application/json"}
 @pytest.mark.parametrize("status", [404, 400])  # of the protocol, and of many servers
 def test_a_call_in_an_expired_session_is_repeated_in_a_new_session(web, status):
     refusal = (status, JSON, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "No such session"}}')
-    seen = []
+    sessions = []
 
     def reply(request, session):
-        seen.append(session)
+        sessions.append(session)
         return refusal if session == "1" else OK
 
     with McpToolset(web(reply), name="web") as toolset:
         assert [toolset.tool("echo").call().output for _ in range(2)] == ["ok", "ok"]
-    assert seen == ["1", "2", "2"]
+    assert sessions == ["1", "2", "2"]
 
     with McpToolset(web(lambda *_: refusal), name="web") as toolset:
         error = toolset.tool("echo").call().error
@@ -163,8 +163,8 @@ def test_the_everything_server_of_the_protocols_authors_works_with_the_protocol_
         assert toolset.tool("get-structured-content").call(location="Chicago").output.keys() >= {"temperature"}
         _, picture, _ = toolset.tool("get-tiny-image").call().content
         assert picture.mime_type == "image/png"
-        seen = []
+        reports = []
         work = {"duration": 0.1, "steps": 2}
-        context = Context(on_progress=lambda *report: seen.append(report[:2]))
+        context = Context(on_progress=lambda *report: reports.append(report[:2]))
         assert toolset.tool("trigger-long-running-operation").call(work, context).ok
-        assert seen == [(1.0, 2.0), (2.0, 2.0)]
+        assert reports == [(1.0, 2.0), (2.0, 2.0)]

@@ -1,4 +1,4 @@
-"""Programs of other authors that judge the server, and servers for them to judge."""
+"""Programs of other authors that check the server, and servers for them to check."""
 
 from __future__ import annotations
 
@@ -39,10 +39,13 @@ def npm():
 
 @pytest.fixture(scope="session")
 def environ(tmp_path_factory):
-    """The environment of a user without settings, for servers and judges."""
+    """The environment of a user without settings, for servers and the programs that check them."""
     home = tmp_path_factory.mktemp("home")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "XDG_"))}
-    return kept | {"HOME": str(home), "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "XDG_"))}
+    return inherited | {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
 
 
 @pytest.fixture(scope="session")
@@ -54,8 +57,8 @@ def served(environ, tmp_path_factory):
         place = tmp_path_factory.mktemp("workspace")
         with subprocess.Popen(command, cwd=place, env=environ, stderr=subprocess.PIPE, text=True) as server:
             try:
-                found = (re.search(r"Serving (http://[^\s;]+)", line) for line in server.stderr)
-                url = next(match[1] for match in found if match)
+                matches = (re.search(r"Serving (http://[^\s;]+)", line) for line in server.stderr)
+                url = next(match[1] for match in matches if match)
                 threading.Thread(target=server.stderr.read, daemon=True).start()  # a full pipe would stop the server
                 yield url
             finally:
@@ -66,7 +69,7 @@ def served(environ, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def fixture_server():
-    """The command of the server with tools for judges, for standard input and output; with `--http` for HTTP."""
+    """The command of the server that the programs check, for standard input and output; with `--http` for HTTP."""
     return [sys.executable, str(HERE / "fixture_server.py")]
 
 

@@ -1,4 +1,4 @@
-"""A server with the tools that judges call, made as users make theirs: `python FILE [--http]`."""
+"""A server with the tools that the checking programs call, defined as users define theirs: `python FILE [--http]`."""
 
 import json
 import sys

@@ -29,11 +29,11 @@ def client(request, environment_with, environ, tmp_path_factory):
     def client(*server):
         command = [python, HERE / "clients" / program, json.dumps(server), *options]
         folder = tmp_path_factory.mktemp("client")
-        ended = subprocess.run(
+        completed = subprocess.run(
             command, cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=120
         )
-        assert ended.returncode == 0, ended.stderr
-        return json.loads(ended.stdout)
+        assert completed.returncode == 0, completed.stderr
+        return json.loads(completed.stdout)
 
     client.name = request.param
     return client

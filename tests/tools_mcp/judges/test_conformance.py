@@ -42,24 +42,24 @@ EXPECTED = {
     "streams cannot be resumed, which 2026-07-28 has removed": [r"server-sse-polling"],
     "tasks are an extension, which the server does not have": [r"tasks-.*"],
 }
-EXCUSES = [re.compile(rf"{each}(:.*)?") for patterns in EXPECTED.values() for each in patterns]
+EXCUSES = [re.compile(rf"{pattern}(:.*)?") for patterns in EXPECTED.values() for pattern in patterns]
 REVISIONS = ["2025-11-25", "2026-07-28"]
 
 
 @pytest.fixture(scope="module")
-def found(npm, fixture_url, environ, tmp_path_factory):
+def failures(npm, fixture_url, environ, tmp_path_factory):
     """Return the findings of the suite by revision: `scenario:check` and its message."""
     node, modules = npm(RELEASE)
     suite = modules / "@modelcontextprotocol/conformance/dist/index.js"
-    found = {}
+    failures = {}
     for revision in REVISIONS:
         folder = tmp_path_factory.mktemp(revision)
         command = [node, suite, "server", "--url", fixture_url, "--requirements", revision, "--output-dir", folder]
-        ended = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
+        completed = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)
         checks = list(checks_in(folder))
-        assert len(checks) > 70, ended.stdout + ended.stderr
-        found[revision] = {name: message for name, status, message in checks if status in ("FAILURE", "WARNING")}
-    return found
+        assert len(checks) > 70, completed.stdout + completed.stderr
+        failures[revision] = {name: message for name, status, message in checks if status in ("FAILURE", "WARNING")}
+    return failures
 
 
 def checks_in(folder):
@@ -70,11 +70,11 @@ def checks_in(folder):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_a_server_of_tools_meets_all_that_a_revision_asks_of_tools(revision, found):
-    excused = [name for name in found[revision] if any(each.fullmatch(name) for each in EXCUSES)]
-    assert {name: message for name, message in found[revision].items() if name not in excused} == {}
+def test_a_server_of_tools_meets_all_that_a_revision_asks_of_tools(revision, failures):
+    excused = [name for name in failures[revision] if any(excuse.fullmatch(name) for excuse in EXCUSES)]
+    assert {name: message for name, message in failures[revision].items() if name not in excused} == {}
 
 
-def test_excused_scenarios_fail(found):
-    names = [name for each in found.values() for name in each]
-    assert [each.pattern for each in EXCUSES if not any(map(each.fullmatch, names))] == []
+def test_excused_scenarios_fail(failures):
+    names = [name for messages in failures.values() for name in messages]
+    assert [excuse.pattern for excuse in EXCUSES if not any(map(excuse.fullmatch, names))] == []

@@ -1,4 +1,4 @@
-"""The command of MCP Inspector, which lists tools as a client and judges whether models and providers take them."""
+"""The command of MCP Inspector, which lists tools as a client and checks if models and providers accept them."""
 
 import json
 import subprocess
@@ -35,18 +35,18 @@ def url(served):
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_inspector_accepts_the_shipped_tools(transport, inspect, url):
     server = ["--", *SERVE] if transport == "stdio" else ["--server-url", url, "--transport", "http"]
-    ended = inspect("--strict", *server)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    listed = {tool["name"] for tool in json.loads(ended.stdout)["tools"]}
-    ours = [each.name for each in entry_points(group="ask_tools.tools") if each.dist.name.startswith("tools-")]
+    completed = inspect("--strict", *server)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    listed = {tool["name"] for tool in json.loads(completed.stdout)["tools"]}
+    ours = [entry.name for entry in entry_points(group="ask_tools.tools") if entry.dist.name.startswith("tools-")]
     assert len(ours) >= 18
     assert set(ours) <= listed
 
 
 def test_the_inspector_calls_a_tool(inspect, url):
     words = ["--tool-name", "list_directory", "--tool-arg", "path=.", "--server-url", url, "--transport", "http"]
-    ended = inspect(*words, method="tools/call")
-    assert ended.returncode == 0, ended.stderr
-    result = json.loads(ended.stdout)
+    completed = inspect(*words, method="tools/call")
+    assert completed.returncode == 0, completed.stderr
+    result = json.loads(completed.stdout)
     assert not result.get("isError")
     assert "empty" in result["content"][0]["text"]

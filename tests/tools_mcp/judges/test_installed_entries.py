@@ -24,9 +24,9 @@ def test_a_client_connects_to_the_server_of_its_entry(client, npm, environ, tmp_
 
     def run(*command):
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "timeout": 120}
-        ended = subprocess.run(command, cwd=tmp_path / "project", env=user, check=False, **options)
-        assert ended.returncode == 0, ended.stdout
-        return ended.stdout
+        completed = subprocess.run(command, cwd=tmp_path / "project", env=user, check=False, **options)
+        assert completed.returncode == 0, completed.stdout
+        return completed.stdout
 
     run(sys.executable, "-m", "tools_core", "mcp", "install", client)
     assert "Connected" in run(modules / ".bin" / program, "mcp", "list")
