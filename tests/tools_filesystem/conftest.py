@@ -52,12 +52,12 @@ while True:
 
 @pytest.fixture
 def swapping(root):
-    """While it is held, another process swaps `place` for a link to the outside, and back, without a pause."""
+    """Swap `place` for a link to the outside and back in another process, without a pause, while a block runs."""
     if not IS_LINUX:
         pytest.skip("only Linux exchanges two names at once")
 
     @contextmanager
-    def held():
+    def swap():
         command = [sys.executable, "-c", SWAP, root, root.parent / "outside"]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as swapper:
             swapper.stdout.readline()
@@ -67,14 +67,14 @@ def swapping(root):
             finally:
                 swapper.kill()
 
-    return held
+    return swap
 
 
 @pytest.fixture
 def files(root):
     """The three tools over one workspace."""
-    where = str(root)
-    return SimpleNamespace(read=ReadFile(where), write=WriteFile(where), list=ListDirectory(where))
+    workspace = str(root)
+    return SimpleNamespace(read=ReadFile(workspace), write=WriteFile(workspace), list=ListDirectory(workspace))
 
 
 @pytest.fixture

@@ -260,7 +260,7 @@ UNIFIED = {
         ),
         {"f": b"a\nb\n", "g": b"a\nb", "h": b"A\nb"},
     ),
-    "carriage returns that the patch shows are meant": (
+    "carriage returns in the patch are part of its lines": (
         {"f": b"a\nb\n", "g": b"a\r\nb\r\n", "h": b"a\r\nb"},
         (
             "--- f\n+++ f\n@@ -1 +1 @@\n-a\n+a\r\n--- g\n+++ g\n@@ -1 +1 @@\n-a\r\n+a\n"
@@ -333,7 +333,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_an_unreadable_patch_names_its_line_and_changes_nothing(patch, root, name):
+def test_an_unreadable_patch_is_refused_with_its_invalid_line(patch, root, name):
     text, reason = UNREADABLE[name]
     fill(root, {"f": FIVE})
     result = patch(text)
@@ -371,7 +371,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_hunk_that_does_not_fit_exactly_once_changes_nothing(patch, root, name):
+def test_a_hunk_that_does_not_match_exactly_once_is_refused(patch, root, name):
     text, reason = UNFIT[name]
     before = {"f": FIVE, "g": b"x\nx\nx\n", "h": b"def\nx\ndef\nx\n", "void": b"", "latin": b"a\n\xe9t\xe9\n"}
     before["i"] = b"a({\n})\n\nsecond({\n})\n\nc({\n})\n"
@@ -405,14 +405,14 @@ def test_a_unified_hunk_away_from_its_line_must_be_unique(patch, root, text, rea
 def test_a_unified_diff_deletes_a_file_only_if_it_shows_every_line(patch, root, lines):
     fill(root, {"f": FIVE})
     head = "diff --git a/f b/f\ndeleted file mode 100644\n"
-    shown = "".join(f"-{line}\n" for line in lines)
-    result = patch(f"{head}--- a/f\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{shown}")
+    removals = "".join(f"-{line}\n" for line in lines)
+    result = patch(f"{head}--- a/f\n+++ /dev/null\n@@ -1,{len(lines)} +0,0 @@\n{removals}")
     assert result.error_type == "conflict"
     assert "does not show all of its lines" in result.error
     assert contents(root) == {"f": FIVE}
 
 
-def test_one_wrong_line_number_shifts_those_of_later_hunks(patch, root):
+def test_an_offset_of_one_hunk_shifts_the_line_numbers_of_later_hunks(patch, root):
     fill(root, {"f": b"new\na\nx\nx\nx\n"})
     result = patch("--- f\n+++ f\n@@ -1 +1 @@\n-a\n+A\n@@ -4 +4 @@\n-x\n+y\n")
     assert result.ok
@@ -522,7 +522,7 @@ def test_a_new_executable_file_gets_a_note(patch, root):
     assert "'j' is not executable yet; use chmod" in patch(text).output["notes"]
 
 
-def test_a_name_that_is_not_utf8_is_patched_by_its_escapes(patch, root):
+def test_a_file_with_a_non_utf8_name_is_patched_by_its_escaped_name(patch, root):
     name = os.fsdecode(b"bad\xff")
     fill(root, {name: b"b\n"})
     moved = patch(envelope("*** Update File: bad\\xff", "*** Move to: good", "-b", "+c"))

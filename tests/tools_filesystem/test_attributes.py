@@ -1,4 +1,4 @@
-"""Attributes of replaced files: those that are kept, and those that are never gained."""
+"""Attributes that replaced files keep, and attributes that they never gain."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def test_extended_attributes_stay(replace, root, temporary):
     set_or_skip(root / "file.txt", "user.origin", b"https://example.org\0\xff")
     set_or_skip(root / "file.txt", "user.empty", b"")
     assert replace().ok
-    kept = {name: os.getxattr(root / "file.txt", name) for name in os.listxattr(root / "file.txt")}
-    assert kept == {"user.origin": b"https://example.org\0\xff", "user.empty": b""}
+    attributes = {name: os.getxattr(root / "file.txt", name) for name in os.listxattr(root / "file.txt")}
+    assert attributes == {"user.origin": b"https://example.org\0\xff", "user.empty": b""}
     assert (root / "file.txt").read_text() == "new"
 
 
@@ -100,8 +100,8 @@ def test_the_owner_stays(replace, root, temporary):
     os.chown(root / "file.txt", 1234, 5678)
     (root / "file.txt").chmod(0o640)
     assert replace().ok
-    found = (root / "file.txt").stat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (1234, 5678, 0o640)
+    status = (root / "file.txt").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (1234, 5678, 0o640)
 
 
 AS_NOBODY = """
@@ -125,5 +125,5 @@ def test_a_new_group_gets_no_more_rights_than_others(open_root):
     (root / "file.txt").chmod(0o664)
     done = subprocess.run([sys.executable, "-c", AS_NOBODY, root], check=False, capture_output=True, text=True)
     assert done.stdout == "True\n", done
-    found = (root / "file.txt").stat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65534, 0o644)
+    status = (root / "file.txt").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65534, 0o644)

@@ -1,4 +1,4 @@
-"""make_directory, move_path, copy_path and delete_path: what they do, and what they never do."""
+"""The effects and the limits of make_directory, move_path, copy_path and delete_path."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tools_filesystem import (
 
 
 def tools(*roots, **options):
-    where = Workspace(*roots, **options)
-    made = {"make": MakeDirectory, "move": MovePath, "copy": CopyPath, "delete": DeletePath}
-    return SimpleNamespace(**{name: tool(where) for name, tool in made.items()})
+    workspace = Workspace(*roots, **options)
+    classes = {"make": MakeDirectory, "move": MovePath, "copy": CopyPath, "delete": DeletePath}
+    return SimpleNamespace(**{name: tool(workspace) for name, tool in classes.items()})
 
 
 @pytest.fixture
@@ -59,8 +59,8 @@ def tree(root):
 
 
 def listing(folder):
-    """All that can be told of a tree, without following anything."""
-    found = {}
+    """Return the mode, time and content of every entry of a tree, without following links."""
+    entries = {}
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = os.path.join(place, name)
@@ -69,8 +69,8 @@ def listing(folder):
             if stat.S_ISREG(state.st_mode):
                 with open(path, "rb") as file:
                     content = file.read()
-            found[os.path.relpath(path, folder)] = (stat.filemode(state.st_mode), state.st_mtime_ns, content)
-    return found
+            entries[os.path.relpath(path, folder)] = (stat.filemode(state.st_mode), state.st_mtime_ns, content)
+    return entries
 
 
 def names(folder):
@@ -78,15 +78,15 @@ def names(folder):
 
 
 def test_make_directory_creates_missing_parents(change, root, resolver):
-    made = change.make.call(path="a/b/c/")
-    assert made.output == {"path": "a/b/c/", "created": True}
-    assert made.content == "Created 'a/b/c/'"
+    result = change.make.call(path="a/b/c/")
+    assert result.output == {"path": "a/b/c/", "created": True}
+    assert result.content == "Created 'a/b/c/'"
     assert change.make.call(path="a/b/c").output["created"] is False
     assert change.make.call(path=".").output["created"] is False
     assert (root / "a" / "b" / "c").is_dir()
 
 
-def test_make_directory_replaces_nothing(change, root, resolver):
+def test_make_directory_never_replaces_an_existing_path(change, root, resolver):
     (root / "file").write_text("x")
     (root / "dangling").symlink_to("nowhere")
     (root / "folder").mkdir()
@@ -489,17 +489,17 @@ def test_of_many_moves_to_one_place_one_succeeds_and_no_content_is_lost(change, 
         results = list(pool.map(lambda n: change.move.call(source=str(n), destination="goal"), range(20)))
     assert sum(result.ok for result in results) == 1
     assert {result.error_type for result in results if not result.ok} == {"conflict"}
-    kept = {(root / name).read_text() for name in names(root)}
-    assert kept == {str(number) for number in range(20)}
+    texts = {(root / name).read_text() for name in names(root)}
+    assert texts == {str(number) for number in range(20)}
 
 
 def test_a_locked_folder_is_not_changed(change, root, tree):
     from fcntl import LOCK_EX, flock
 
     before = listing(root)
-    held = os.open(tree, os.O_RDONLY)
+    descriptor = os.open(tree, os.O_RDONLY)
     try:
-        flock(held, LOCK_EX)
+        flock(descriptor, LOCK_EX)
         for tool, arguments in (
             (change.delete, {"path": "tree/file"}),
             (change.move, {"source": "tree/file", "destination": "x"}),
@@ -510,7 +510,7 @@ def test_a_locked_folder_is_not_changed(change, root, tree):
                 tool.call(arguments, Context(workspace=root, timeout=0.1, enforced=False)).unwrap()
             assert refused.value.type == "unavailable"
     finally:
-        os.close(held)
+        os.close(descriptor)
     assert listing(root) == before
 
 
@@ -541,7 +541,7 @@ CLIMB = """
 import os, sys
 os.chdir(sys.argv[1])
 print("ready", flush=True)
-while True:  # what is being deleted is carried out of the root meanwhile, and a link is left in its place
+while True:  # move the folder out of the root during its deletion, and put a link there
     try:
         os.rename("tree/inner", "../outside/inner")
         os.symlink("../../outside", "tree/inner")
@@ -557,7 +557,7 @@ while True:  # what is being deleted is carried out of the root meanwhile, and a
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="as the test above")
-def test_a_tree_moved_during_its_deletion_deletes_nothing_else(change, root):
+def test_deleting_a_tree_that_moves_meanwhile_deletes_no_outside_files(change, root):
     outside = root.parent / "outside"
     with subprocess.Popen([sys.executable, "-c", CLIMB, root], stdout=subprocess.PIPE) as climber:
         climber.stdout.readline()

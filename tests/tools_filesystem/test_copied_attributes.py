@@ -104,11 +104,11 @@ def test_a_copy_belongs_to_whom_the_original_belongs_without_set_id_bits(carry, 
     (tree / "inner" / "file").chmod(0o6750)
     tree.chmod(0o3755)
     assert call().ok
-    found = {path: os.lstat(new / path) for path in ("", "inner", "inner/file", "link")}
-    owners = {path: (state.st_uid, state.st_gid) for path, state in found.items()}
+    statuses = {path: os.lstat(new / path) for path in ("", "inner", "inner/file", "link")}
+    owners = {path: (state.st_uid, state.st_gid) for path, state in statuses.items()}
     assert owners == {"": (12, 34), "inner": (0, 0), "inner/file": (1234, 5678), "link": (1234, 5678)}
-    assert stat.S_IMODE(found["inner/file"].st_mode) == 0o750
-    assert stat.S_IMODE(found[""].st_mode) == 0o755
+    assert stat.S_IMODE(statuses["inner/file"].st_mode) == 0o750
+    assert stat.S_IMODE(statuses[""].st_mode) == 0o755
 
 
 def test_a_copy_has_the_times_of_the_original_and_so_have_its_links(carry, tree):
@@ -164,8 +164,8 @@ def test_another_group_than_that_of_the_original_gets_no_more_than_anybody(open_
     os.chown(root / "old", 1234, 5678)
     (root / "old").chmod(0o674)
     assert as_nobody(root) == "True"
-    found = (root / "new").stat()
-    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65534, 65534, 0o644)
+    status = (root / "new").stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (65534, 65534, 0o644)
 
 
 UNMAPPED = """
@@ -201,10 +201,10 @@ def test_the_owner_of_a_file_is_shown_by_name(root):
     import pwd
 
     assert WriteFile(root).call(path="file", content="x").ok
-    found = (root / "file").stat()
+    status = (root / "file").stat()
     facts = FileInfo(root).call(path="file").output
-    assert facts["owner"] == pwd.getpwuid(found.st_uid).pw_name
-    assert facts["group"] == grp.getgrgid(found.st_gid).gr_name
+    assert facts["owner"] == pwd.getpwuid(status.st_uid).pw_name
+    assert facts["group"] == grp.getgrgid(status.st_gid).gr_name
 
 
 @needs_root

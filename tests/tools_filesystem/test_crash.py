@@ -18,8 +18,8 @@ from tools_filesystem import EditFile, WriteFile
 CALL = re.compile(r"(?m)^\d+ +(\w+)\(")
 OLD, NEW = "old" + "x" * 200_000, "new" + "x" * 200_000
 
-# It forks for every call that is to be disturbed, so that Python starts once. The child begins when it is told to,
-# by when it is traced.
+# It forks for every call to disturb, so that Python starts once. The child waits for a signal, which arrives when
+# the child is traced.
 SERVER = """
 import os, signal, sys
 signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
@@ -120,15 +120,15 @@ def litter(root):
 
 @pytest.mark.parametrize(("way", "path"), WAYS)
 def test_a_killed_write_leaves_the_old_or_the_new_file(root, disturbed, way, path):
-    seen = []
+    contents = []
     old = OLD if path == "file.txt" else None
-    for where, status, content in disturbed(way, path, "signal=KILL"):
-        assert status == -9, where
-        assert content in (old, NEW), where
-        assert len(litter(root)) <= 1, where
-        seen.append(content)
-    assert len(seen) > 20
-    assert set(seen) == {old, NEW}  # kills before the change, and kills after it
+    for moment, status, content in disturbed(way, path, "signal=KILL"):
+        assert status == -9, moment
+        assert content in (old, NEW), moment
+        assert len(litter(root)) <= 1, moment
+        contents.append(content)
+    assert len(contents) > 20
+    assert set(contents) == {old, NEW}  # kills before the change, and kills after it
     assert WriteFile(root).call(path="file.txt", content="done", overwrite=True).ok
     assert litter(root) == []
 
@@ -137,11 +137,11 @@ def test_a_killed_write_leaves_the_old_or_the_new_file(root, disturbed, way, pat
 @pytest.mark.parametrize(("way", "path"), WAYS)
 def test_a_failed_system_call_preserves_the_old_content(root, disturbed, way, path, error):
     statuses = []
-    for where, status, content in disturbed(way, path, f"error={error}", FAILING):
-        assert (status, content) in ((1, OLD if path == "file.txt" else None), (0, NEW)), where
-        # A staged file that cannot be looked at or removed is left to the next write.
+    for moment, status, content in disturbed(way, path, f"error={error}", FAILING):
+        assert (status, content) in ((1, OLD if path == "file.txt" else None), (0, NEW)), moment
+        # A staged file that no call can inspect or remove stays until the next write.
         left = litter(root)
-        assert not left or where.startswith(("newfstatat", "unlinkat")), where
+        assert not left or moment.startswith(("newfstatat", "unlinkat")), moment
         for name in left:
             (root / name).unlink()
         statuses.append(status)
@@ -156,8 +156,8 @@ def test_content_is_synced_before_it_is_renamed(disturbed, tmp_path, way, path):
     assert "fsync" in calls[:named]
     assert "fsync" in calls[named:]
     if path.startswith("new"):
-        made = calls.index("mkdirat")
-        assert "fsync" in calls[made : made + 2]
+        position = calls.index("mkdirat")
+        assert "fsync" in calls[position : position + 2]
 
 
 @pytest.mark.parametrize("tool", ["write", "named write", "edit"])

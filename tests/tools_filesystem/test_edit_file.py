@@ -27,9 +27,9 @@ def test_one_exact_place_is_replaced_and_shown(edit, file):
     result = edit(path="file.txt", old_string="five", new_string="5")
     assert file.read_text() == "one\ntwo\nthree\nfour\n5\nsix\n"
     assert result.metadata == {"path": "file.txt", "replacements": 1, "lines": [5], "dry_run": False}
-    head, _, shown = result.output.partition("\n")
+    head, _, diff = result.output.partition("\n")
     assert head == "Changed 1 place of 'file.txt' (line 5):"
-    assert shown == "--- file.txt\n+++ file.txt\n@@ -2,5 +2,5 @@\n two\n three\n four\n-five\n+5\n six"
+    assert diff == "--- file.txt\n+++ file.txt\n@@ -2,5 +2,5 @@\n two\n three\n four\n-five\n+5\n six"
 
 
 def test_an_ambiguous_edit_names_the_lines_of_all_matches(edit, file):
@@ -122,7 +122,7 @@ def test_a_dry_run_returns_the_diff_without_writing(edit, file):
                      id="UTF-16: no half characters"),
         pytest.param(b"\xc3\xa9 \xc3\xbc old \xe9", "\xfc old", "\xe0", b"\xc3\xa9 \xc3\xa0 \xe9", id="broken UTF-8"),
         pytest.param(b"caf\xe9 old \x80\xff", "old", "new", b"caf\xe9 new \x80\xff", id="not UTF-8"),
-        pytest.param(b"caf\xe9 old", "caf\xe9", "th\xe9", b"th\xe9 old", id="Windows-1252, as it is shown"),
+        pytest.param(b"caf\xe9 old", "caf\xe9", "th\xe9", b"th\xe9 old", id="Windows-1252 as displayed"),
         pytest.param(b"caf\xe9 old", "old", "\u20ac", b"caf\xe9 \x80", id="Windows-1252, a new character"),
         pytest.param(b"caf\xe9 old", "old", "\u4e2d", b"", id="Windows-1252 has no such character"),
         pytest.param(b"\x00\x01old\xff\xfe\x00", "old", "new", b"\x00\x01new\xff\xfe\x00", id="binary"),
@@ -205,7 +205,7 @@ def test_bytes_around_the_match_do_not_change(before, after, way, ending):
         pytest.param("cafe\u0301 x\n", "café x", "differs only in spelling", id="normal form"),
         pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "differs only in spelling", id="several"),
         pytest.param(
-            "éa\udcff b\n", "éa\ufffd b", "line 1 has bytes there that are not text", id="what is no character"
+            "éa\udcff b\n", "éa\ufffd b", "line 1 has bytes there that are not text", id="a byte that is not text"
         ),
         pytest.param("abc\n", "12345", "no line resembles its first one", id="nothing alike"),
         pytest.param("", "12345", "no line resembles its first one", id="empty file"),
@@ -253,7 +253,7 @@ def test_many_places_in_one_long_line_take_no_long_time(edit, file):
 
 
 @pytest.mark.parametrize("kind", ["missing", "missing/file.txt", "folder", "pipe", "../outside/secret.txt", "out"])
-def test_edits_of_other_paths_create_nothing(edit, root, kind, resolver):
+def test_edits_of_missing_or_special_paths_create_no_files(edit, root, kind, resolver):
     (root / "folder").mkdir()
     os.mkfifo(root / "pipe")
     (root / "out").symlink_to("../outside/secret.txt")

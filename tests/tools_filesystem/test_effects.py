@@ -32,8 +32,8 @@ def root(tmp_path):
 
 
 def paths(tool, root, **arguments):
-    found = tool.effects(arguments, Context(workspace=root)).paths
-    return None if found is None else [os.path.relpath(path, root) for path in found]
+    reported = tool.effects(arguments, Context(workspace=root)).paths
+    return None if reported is None else [os.path.relpath(path, root) for path in reported]
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_a_search_is_reported_by_its_start(root, arguments, expected):
 
 
 def test_effects_use_the_workspace_of_the_tool(root, tmp_path):
-    own = tmp_path / "own"
-    own.mkdir()
-    tool = ReadFile(Workspace(own, Root(str(root), writable=False)))
-    assert tool.effects({"path": "x"}, Context(workspace=root)).paths == (str(own / "x"),)
+    configured = tmp_path / "own"
+    configured.mkdir()
+    tool = ReadFile(Workspace(configured, Root(str(root), writable=False)))
+    assert tool.effects({"path": "x"}, Context(workspace=root)).paths == (str(configured / "x"),)
     assert tool.effects({"path": str(root / "src/a")}).paths == (str(root / "src/a"),)
 
 
@@ -137,8 +137,8 @@ def test_effects_change_no_file(root):
 def test_effects_report_real_paths_inside_the_root(root, parts):
     if not (root / "up").is_symlink():
         (root / "up").symlink_to("..")
-    told = paths(ReadFile(), root, path="/".join(parts).lstrip("/") or ".")
-    if told is not None:
+    reported = paths(ReadFile(), root, path="/".join(parts).lstrip("/") or ".")
+    if reported is not None:
         real = os.path.realpath(root / ("/".join(parts).lstrip("/") or "."))
-        assert os.path.relpath(real, root) in told
-        assert not any(path.startswith("..") for path in told)
+        assert os.path.relpath(real, root) in reported
+        assert not any(path.startswith("..") for path in reported)

@@ -84,7 +84,7 @@ def test_folders_with_brackets_in_their_names_are_found(glob, make):
     assert lines(glob.call(pattern="app/[[...rest]]/**")) == ["app/[[...rest]]/page.tsx"]
 
 
-def test_a_repository_above_the_workspace_decides_what_is_ignored(make, root):
+def test_ignore_files_of_a_repository_above_the_workspace_apply(make, root):
     if shutil.which("rg") is None:
         pytest.skip("only ripgrep reads ignore files")
     make(".git/HEAD", "project/a.generated", "project/a.py")
@@ -170,15 +170,15 @@ def test_following_the_hint_finds_every_file_once(glob, root, sort):
     for number in range(25):
         (root / f"{number:02}.txt").write_text("")
         os.utime(root / f"{number:02}.txt", (number, number))
-    offset, seen = 0, []
+    offset, listed = 0, []
     while offset is not None:
         result = glob.call(pattern="*", sort=sort, limit=10, offset=offset)
-        seen += lines(result)
+        listed += lines(result)
         assert result.metadata["total"] == 25
         offset = result.metadata.get("next_offset")
         assert result.metadata["truncated"] is (offset is not None)
     expected = [f"{number:02}.txt" for number in range(25)]
-    assert seen == (expected if sort == "path" else expected[::-1])
+    assert listed == (expected if sort == "path" else expected[::-1])
     assert glob.call(pattern="*", offset=25).output == "25 files match; offset 25 is past the last"
 
 

@@ -15,7 +15,7 @@ from tools_filesystem import Glob, Grep, Root, Workspace
 
 @pytest.fixture(params=["rg", "scan"])
 def engine(request, monkeypatch):
-    """Both programs that search: ripgrep, and ours where it is missing."""
+    """Both programs that search: ripgrep, and ours if ripgrep is missing."""
     if request.param == "scan":
         monkeypatch.setenv("PATH", "/nowhere")
     elif shutil.which("rg") is None:
@@ -41,7 +41,7 @@ def write(root, path, content):
     place.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def found(result):
+def matches_in(result):
     assert result.ok, result.error
     return [] if not result.metadata["total"] else [line for line in result.output.split("\n") if line[:1] != "["]
 
@@ -51,16 +51,16 @@ def test_lines_come_with_path_and_number_in_the_order_of_paths(grep, root):
     write(root, "a/z.txt", "two\r\n")
     write(root, "a/b/c.txt", "no\nTwo\ntwo")
     result = grep.call(pattern="two")
-    assert found(result) == ["a/b/c.txt:3:two", "a/z.txt:1:two", "b.txt:2:two words"]
+    assert matches_in(result) == ["a/b/c.txt:3:two", "a/z.txt:1:two", "b.txt:2:two words"]
     assert result.metadata["matches"] == result.metadata["files"] == 3
-    assert len(found(grep.call(pattern="two", ignore_case=True))) == 4
+    assert len(matches_in(grep.call(pattern="two", ignore_case=True))) == 4
 
 
 def test_a_file_has_one_path_in_results_whichever_way_it_is_searched(grep, root):
     write(root, "in/a.txt", "x\n")
     (root / "link").symlink_to("in")
     for path in (".", "in", "./in/", "in/../in", "in/a.txt", "IN", "link", "link/a.txt", f"{root}/in", f"{root}//in/."):
-        assert found(grep.call(pattern="x", path=path)) == ["in/a.txt:1:x"], path
+        assert matches_in(grep.call(pattern="x", path=path)) == ["in/a.txt:1:x"], path
         if not path.endswith(".txt"):
             assert Glob(root).call(pattern="**/a.txt", path=path).output.startswith("in/a.txt")
     assert grep.call(pattern="x", path="no").error_type == "not_found"
@@ -82,7 +82,7 @@ def test_a_glob_chooses_the_files(grep, root, glob, expected):
     for path in ("a.py", "src/b.py", "src/in/c.py", "d.md", "src/e.ts"):
         write(root, path, "x\n")
     result = grep.call(pattern="x", glob=glob, output_mode="files")
-    assert (found(result) if result.ok else None) == expected
+    assert (matches_in(result) if result.ok else None) == expected
 
 
 @pytest.mark.parametrize(("glob", "expected"), [("src/**/*.py", "src/a/app.py"), ("!*.log", "src/a/app.py")])
@@ -91,7 +91,7 @@ def test_files_outside_the_glob_do_not_use_up_the_limit(rg, root, glob, expected
     for number in range(20):
         write(root, f"logs/{number}.log", "needle in a log\n" * 150_000)
     result = rg.call(pattern="needle", glob=glob)
-    assert found(result) == [f"{expected}:1:needle"]
+    assert matches_in(result) == [f"{expected}:1:needle"]
     assert not result.metadata["truncated"]
 
 
@@ -99,24 +99,24 @@ def test_a_glob_does_not_include_ignored_files(rg, root):
     write(root, ".gitignore", "*.min.py\nbuild/\n")
     for path in ("a.py", "a.min.py", "build/b.py", "sub/c.py"):
         write(root, path, "needle\n")
-    assert found(rg.call(pattern="needle", glob="**/*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
-    assert found(rg.call(pattern="needle", glob="[!b]*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
+    assert matches_in(rg.call(pattern="needle", glob="**/*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
+    assert matches_in(rg.call(pattern="needle", glob="[!b]*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
 
 
 def test_a_multiline_match_shows_all_its_lines(grep, root):
     write(root, "a.txt", "start\ndef f(\n    x,\n):\nend\n")
-    assert found(grep.call(pattern=r"def f\([^)]*\)", multiline=True)) == [
+    assert matches_in(grep.call(pattern=r"def f\([^)]*\)", multiline=True)) == [
         "a.txt:2:def f(",
         "a.txt:3:    x,",
         "a.txt:4:):",
     ]
-    assert found(grep.call(pattern="x,\n.*:", multiline=True, output_mode="files")) == ["a.txt"]
+    assert matches_in(grep.call(pattern="x,\n.*:", multiline=True, output_mode="files")) == ["a.txt"]
 
 
 def test_lines_before_and_after_a_match_are_shown_separately(grep, root):
     write(root, "a.txt", "1\n2\nx\n4\n5\n")
-    assert found(grep.call(pattern="x", before=2)) == ["a.txt-1-1", "a.txt-2-2", "a.txt:3:x"]
-    assert found(grep.call(pattern="x", after=1)) == ["a.txt:3:x", "a.txt-4-4"]
+    assert matches_in(grep.call(pattern="x", before=2)) == ["a.txt-1-1", "a.txt-2-2", "a.txt:3:x"]
+    assert matches_in(grep.call(pattern="x", after=1)) == ["a.txt:3:x", "a.txt-4-4"]
 
 
 @pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[^[:space:]]", r"\b{start}x", r"\<x", "[a&&b]", "a++b", "[a[b]]"])
@@ -139,8 +139,8 @@ def test_nul_characters_are_refused(grep, root, argument):
 def test_a_type_chooses_the_files(rg, root, monkeypatch):
     for path in ("a.py", "b.js", "c.py"):
         write(root, path, "x\n")
-    assert found(rg.call(pattern="x", type="py")) == ["a.py:1:x", "c.py:1:x"]
-    assert found(rg.call(pattern="x", type="py", glob="a*")) == ["a.py:1:x"]
+    assert matches_in(rg.call(pattern="x", type="py")) == ["a.py:1:x", "c.py:1:x"]
+    assert matches_in(rg.call(pattern="x", type="py", glob="a*")) == ["a.py:1:x"]
     assert "use glob, such as '*.nope'" in rg.call(pattern="x", type="nope").error
     monkeypatch.setenv("PATH", "/nowhere")
     assert rg.call(pattern="x", type="py").error_type == "unavailable"
@@ -150,56 +150,60 @@ def test_hidden_files_are_searched_but_not_git_s_own(grep, root):
     write(root, ".github/workflows/ci.yml", "x\n")
     write(root, ".git/config", "x\n")
     write(root, ".env", "x\n")
-    assert found(grep.call(pattern="x", output_mode="files")) == [".env", ".github/workflows/ci.yml"]
+    assert matches_in(grep.call(pattern="x", output_mode="files")) == [".env", ".github/workflows/ci.yml"]
 
 
 def test_ignore_files_apply_unless_the_path_is_ignored_itself(rg, root):
     write(root, ".gitignore", "gen/\n*.log\n")
     for path in ("gen/a.txt", "b.txt", "src/c.log", "src/d.txt"):
         write(root, path, "x\n")
-    assert found(rg.call(pattern="x", output_mode="files")) == ["b.txt", "src/d.txt"]
-    assert found(rg.call(pattern="x", output_mode="files", path="src")) == ["src/d.txt"]
-    assert found(rg.call(pattern="x", output_mode="files", glob="*.log")) == []
-    assert found(rg.call(pattern="x", output_mode="files", path="gen")) == ["gen/a.txt"]
-    assert found(rg.call(pattern="x", output_mode="files", path="src/c.log")) == ["src/c.log"]
+    assert matches_in(rg.call(pattern="x", output_mode="files")) == ["b.txt", "src/d.txt"]
+    assert matches_in(rg.call(pattern="x", output_mode="files", path="src")) == ["src/d.txt"]
+    assert matches_in(rg.call(pattern="x", output_mode="files", glob="*.log")) == []
+    assert matches_in(rg.call(pattern="x", output_mode="files", path="gen")) == ["gen/a.txt"]
+    assert matches_in(rg.call(pattern="x", output_mode="files", path="src/c.log")) == ["src/c.log"]
 
 
 def test_files_and_counts(grep, root):
     write(root, "a.txt", "x\nx\n")
     write(root, "b/c.txt", "x\n")
-    assert found(grep.call(pattern="x", output_mode="files")) == ["a.txt", "b/c.txt"]
-    assert found(grep.call(pattern="x", output_mode="count")) == ["a.txt:2", "b/c.txt:1"]
-    assert found(grep.call(pattern="x", output_mode="count", path="a.txt")) == ["a.txt:2"]
+    assert matches_in(grep.call(pattern="x", output_mode="files")) == ["a.txt", "b/c.txt"]
+    assert matches_in(grep.call(pattern="x", output_mode="count")) == ["a.txt:2", "b/c.txt:1"]
+    assert matches_in(grep.call(pattern="x", output_mode="count", path="a.txt")) == ["a.txt:2"]
 
 
 def test_lines_around_a_match_are_shown_once(grep, root):
     write(root, "a.txt", "1\n2\nx\n4\nx\n6\n7\n8\n9\nx\n")
     expected = ["a.txt-2-2", "a.txt:3:x", "a.txt-4-4", "a.txt:5:x", "a.txt-6-6", "--", "a.txt-9-9", "a.txt:10:x"]
-    assert found(grep.call(pattern="x", context=1)) == expected
-    assert found(grep.call(pattern="x", context=1, limit=1)) == expected[:3]
-    assert found(grep.call(pattern="x", context=1, offset=2)) == expected[6:]
+    assert matches_in(grep.call(pattern="x", context=1)) == expected
+    assert matches_in(grep.call(pattern="x", context=1, limit=1)) == expected[:3]
+    assert matches_in(grep.call(pattern="x", context=1, offset=2)) == expected[6:]
 
 
 def test_adjacent_matches_count_as_context_of_the_page(grep, root):
     write(root, "a.txt", "x1\nx2\nx3\nx4\n")
-    assert found(grep.call(pattern="x", context=1, offset=1, limit=1)) == ["a.txt-1-x1", "a.txt:2:x2", "a.txt-3-x3"]
+    assert matches_in(grep.call(pattern="x", context=1, offset=1, limit=1)) == [
+        "a.txt-1-x1",
+        "a.txt:2:x2",
+        "a.txt-3-x3",
+    ]
 
 
 @pytest.mark.parametrize("mode", ["content", "files", "count"])
 def test_following_the_hint_finds_every_match_once(grep, root, mode):
     for number in range(23):
         write(root, f"{number % 4}/{number}.txt", "x\n\nx\n" * (number % 5 + 1))
-    whole = found(grep.call(pattern="x", output_mode=mode, limit=10_000))
-    offset, seen = 0, []
+    every_match = matches_in(grep.call(pattern="x", output_mode=mode, limit=10_000))
+    offset, matches = 0, []
     while offset is not None:
         result = grep.call(pattern="x", output_mode=mode, limit=7, offset=offset)
-        assert result.metadata["total"] == len(whole)
-        seen += found(result)
+        assert result.metadata["total"] == len(every_match)
+        matches += matches_in(result)
         offset = result.metadata.get("next_offset")
         assert result.metadata["truncated"] is (offset is not None)
-        assert offset is None or f"continue with offset={len(seen)}]" in result.output
-    assert seen == whole
-    assert "is past the last" in grep.call(pattern="x", output_mode=mode, offset=len(whole)).output
+        assert offset is None or f"continue with offset={len(matches)}]" in result.output
+    assert matches == every_match
+    assert "is past the last" in grep.call(pattern="x", output_mode=mode, offset=len(every_match)).output
 
 
 @pytest.mark.parametrize("files", [1, 1000])
@@ -207,11 +211,11 @@ def test_a_long_result_says_how_to_continue(grep, root, files):
     for number in range(files):
         write(root, f"{number:03}.txt", ("x" * 400 + "\n") * (1000 // files))
     result = grep.call(pattern="x", limit=5000)
-    shown = len(found(result))
+    count = len(matches_in(result))
     assert len(result.output) < 102_000
-    assert result.metadata["next_offset"] == shown < 1000
-    following = found(grep.call(pattern="x", limit=1, offset=shown))[0]
-    assert following.startswith(f"000.txt:{shown + 1}:" if files == 1 else f"{shown:03}.txt:1:")
+    assert result.metadata["next_offset"] == count < 1000
+    following = matches_in(grep.call(pattern="x", limit=1, offset=count))[0]
+    assert following.startswith(f"000.txt:{count + 1}:" if files == 1 else f"{count:03}.txt:1:")
 
 
 def test_no_match_is_a_fact_and_no_error(grep, root):
@@ -235,14 +239,14 @@ def test_a_pattern_that_cannot_work_is_refused_with_a_way_out(grep, root, patter
 def test_binary_files_are_skipped(grep, root):
     write(root, "a.bin", b"x\n\0x\n")
     write(root, "a.txt", "x\n")
-    assert found(grep.call(pattern="x")) == ["a.txt:1:x"]
+    assert matches_in(grep.call(pattern="x")) == ["a.txt:1:x"]
     assert grep.call(pattern="x", path="a.bin").output == "'a.bin' is a binary file, which is not searched"
 
 
 def test_a_long_line_is_shown_around_its_match(grep, root):
     write(root, "a.txt", "é" * 5000 + "NEEDLE" + "z" * 5000 + "\n")
     result = grep.call(pattern="NEEDLE")
-    line = found(result)[0]
+    line = matches_in(result)[0]
     assert "éNEEDLEz" in line
     assert len(line) < 520
     assert "[lines longer than 500 characters are truncated around the match: 1]" in result.output
@@ -250,19 +254,19 @@ def test_a_long_line_is_shown_around_its_match(grep, root):
 
 def test_a_dollar_matches_before_any_line_ending(grep, root):
     write(root, "a.txt", "x y\r\ny x\r\nx\nx y\n")
-    assert found(grep.call(pattern="x$")) == ["a.txt:2:y x", "a.txt:3:x"]
-    assert found(grep.call(pattern="x$", output_mode="count")) == ["a.txt:2"]
+    assert matches_in(grep.call(pattern="x$")) == ["a.txt:2:y x", "a.txt:3:x"]
+    assert matches_in(grep.call(pattern="x$", output_mode="count")) == ["a.txt:2"]
 
 
 def test_lines_that_are_not_utf8_are_shown_as_read_file_does(rg, root):
     write(root, "a.txt", b"caf\xe9 x\ncaf\xc3\xa9 x\n")
-    assert found(rg.call(pattern="x")) == ["a.txt:1:caf\u00e9 x", "a.txt:2:caf\u00e9 x"]
+    assert matches_in(rg.call(pattern="x")) == ["a.txt:1:caf\u00e9 x", "a.txt:2:caf\u00e9 x"]
 
 
 def test_a_stopped_search_returns_its_first_matches(rg, root):
     write(root, "a.txt", "x\n" * 300_000)
     result = rg.call(pattern="x", limit=2, offset=1000)
-    assert found(result) == ["a.txt:1001:x", "a.txt:1002:x"]
+    assert matches_in(result) == ["a.txt:1001:x", "a.txt:1002:x"]
     assert "stopped early" in result.output
 
 
@@ -282,10 +286,10 @@ def test_searches_follow_no_symlinks(grep, root):
     (root / "out").symlink_to(root.parent / "outside")
     (root / "out.txt").symlink_to(root.parent / "outside" / "secret.txt")
     (root / "loop").symlink_to(".")
-    assert found(grep.call(pattern="secret")) == ["real.txt:1:secret of mine"]
+    assert matches_in(grep.call(pattern="secret")) == ["real.txt:1:secret of mine"]
     assert grep.call(pattern="secret", path="out").error_type == "denied"
     assert grep.call(pattern="secret", path="out.txt").error_type == "denied"
-    assert found(grep.call(pattern="secret", path="loop/real.txt")) == ["real.txt:1:secret of mine"]
+    assert matches_in(grep.call(pattern="secret", path="loop/real.txt")) == ["real.txt:1:secret of mine"]
 
 
 def test_pipes_sockets_devices_and_the_kernel_s_files_do_not_block(grep, root):
@@ -297,11 +301,11 @@ def test_pipes_sockets_devices_and_the_kernel_s_files_do_not_block(grep, root):
         os.close(here)
         if os.geteuid() == 0:
             os.mknod(root / "zero.txt", 0o20666, os.makedev(1, 5))
-        assert found(grep.call(pattern="x")) == ["a.txt:1:x"]
+        assert matches_in(grep.call(pattern="x")) == ["a.txt:1:x"]
         assert grep.call(pattern="x", path="pipe.txt").error_type == "not_a_file"
-    whole = Grep("/")
-    assert whole.call(pattern="x", path="proc/self/environ").error_type == "not_a_file"
-    assert whole.call(pattern="x", path="proc/self").error_type == "not_a_file"
+    everywhere = Grep("/")
+    assert everywhere.call(pattern="x", path="proc/self/environ").error_type == "not_a_file"
+    assert everywhere.call(pattern="x", path="proc/self").error_type == "not_a_file"
 
 
 @pytest.mark.parametrize("pattern", ["--pre=./evil.sh", "-f/etc/passwd", "--files", "--", "-e", "-"])
@@ -311,8 +315,8 @@ def test_a_pattern_is_never_an_option(grep, root, pattern):
     script.chmod(0o755)
     write(root, "-f", f"{pattern}\n")
     write(root, "--files/x.txt", f"{pattern}\n")
-    assert found(grep.call(pattern=pattern, output_mode="files", glob="!*.sh")) == ["--files/x.txt", "-f"]
-    assert found(grep.call(pattern=".", path="--files"))[0].startswith("--files/x.txt:1:")
+    assert matches_in(grep.call(pattern=pattern, output_mode="files", glob="!*.sh")) == ["--files/x.txt", "-f"]
+    assert matches_in(grep.call(pattern=".", path="--files"))[0].startswith("--files/x.txt:1:")
     assert grep.call(pattern="x", glob="--pre=./evil.sh").ok
     assert not (root / "ran").exists()
 
@@ -324,7 +328,7 @@ def test_rg_ignores_the_environment(rg, root, monkeypatch, tmp_path):
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rc"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     write(root, "a.txt", "x\n")
-    assert found(rg.call(pattern="x")) == ["a.txt:1:x"]
+    assert matches_in(rg.call(pattern="x")) == ["a.txt:1:x"]
 
 
 def test_an_rg_that_the_model_could_have_written_is_not_run(root, monkeypatch):
@@ -335,7 +339,7 @@ def test_an_rg_that_the_model_could_have_written_is_not_run(root, monkeypatch):
     write(root, "a.txt", "x\n")
     monkeypatch.setenv("PATH", f".:bin:{root}/bin")
     monkeypatch.chdir(root)
-    assert found(Grep(root).call(pattern="x", glob="*.txt")) == ["a.txt:1:x"]
+    assert matches_in(Grep(root).call(pattern="x", glob="*.txt")) == ["a.txt:1:x"]
     assert not (root / "ran").exists()
 
 
@@ -343,16 +347,16 @@ def test_the_doctor_tells_which_program_searches(root, monkeypatch):
     if shutil.which("rg") is not None:
         assert Grep(root).diagnose() == {"grep_engine": "ripgrep", "programs": {"rg": shutil.which("rg")}}
     monkeypatch.setenv("PATH", "/nowhere")
-    told = Grep(root).diagnose()
-    assert told["programs"] == {"rg": None}
-    assert "install ripgrep" in told["grep_engine"]
+    diagnosis = Grep(root).diagnose()
+    assert diagnosis["programs"] == {"rg": None}
+    assert "install ripgrep" in diagnosis["grep_engine"]
 
 
 def test_a_search_below_another_root_shows_absolute_paths(grep, root, tmp_path):
     other = tmp_path / "other"
     write(other, "b.txt", "x\n")
     both = Grep(Workspace(root, Root(str(other), writable=False)))
-    assert found(both.call(pattern="x", path=str(other))) == [f"{other}/b.txt:1:x"]
+    assert matches_in(both.call(pattern="x", path=str(other))) == [f"{other}/b.txt:1:x"]
 
 
 @pytest.mark.parametrize("pattern", ["(a|aa)+$", "^(([a-z])+.)+[A-Z]([a-z])+$"])
@@ -402,13 +406,13 @@ def test_a_swapped_folder_never_reveals_outside_files(grep, root):
 
 
 def children_of_this_process():
-    """Return the processes, also those that have ended and that nothing has waited for; empty without /proc."""
-    found = set()
+    """Return the child processes, including zombies; empty without /proc."""
+    processes = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
             if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
-                found.add(path.parent.name)
-    return found
+                processes.add(path.parent.name)
+    return processes
 
 
 def test_no_descriptor_and_no_process_is_left(grep, root):
@@ -430,10 +434,10 @@ def test_no_descriptor_and_no_process_is_left(grep, root):
 def test_concurrent_searches_are_independent(grep, root):
     for number in range(20):
         write(root, f"{number % 6}/{number}.txt", f"word{number}\nword\n")
-    expected = {f"word{number}": found(grep.call(pattern=f"word{number}$")) for number in range(6)}
+    expected = {f"word{number}": matches_in(grep.call(pattern=f"word{number}$")) for number in range(6)}
     got = []
     threads = [
-        threading.Thread(target=lambda word=word: got.append((word, found(grep.call(pattern=f"{word}$")))))
+        threading.Thread(target=lambda word=word: got.append((word, matches_in(grep.call(pattern=f"{word}$")))))
         for word in expected
     ]
     for thread in threads:

@@ -46,5 +46,5 @@ tools["Grep"].diagnose()
 def test_no_module_that_a_tool_wrote_is_imported_by_the_host(root):
     (root / "agent.py").write_text(AGENT)
     subprocess.run([sys.executable, "agent.py"], cwd=root, check=True)
-    found = root / "imported"
-    assert not found.exists(), found.read_text()
+    marker = root / "imported"
+    assert not marker.exists(), marker.read_text()

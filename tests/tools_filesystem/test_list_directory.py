@@ -40,12 +40,12 @@ def test_following_the_hint_lists_every_name_once(files, root):
     names = sorted([f"{number}" for number in range(23)] + ["\udcff", r"\xff", "a\nb", "é"])
     for name in names:
         os.close(os.open(os.fsencode(root) + b"/" + os.fsencode(name), os.O_CREAT))
-    seen, wanted = 0, {"path": ".", "limit": 2}
-    while wanted:
-        result = files.list.call(wanted)
-        wanted = result.metadata.get("next")
-        seen += len(result.output.splitlines()) - bool(wanted)
-    assert seen == len(names)
+    count, arguments = 0, {"path": ".", "limit": 2}
+    while arguments:
+        result = files.list.call(arguments)
+        arguments = result.metadata.get("next")
+        count += len(result.output.splitlines()) - bool(arguments)
+    assert count == len(names)
 
 
 def test_depth_lists_subfolders_without_following_symlinks(files, root):
@@ -100,10 +100,10 @@ def test_no_tool_waits_for_a_special_file(root, special):
     else:
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(place))
-    where = str(root)
-    assert ReadFile(where).call(path="special.png").error_type == "not_a_file"
-    assert FileInfo(where).call(path="special.png").output["type"] == special
-    assert ListDirectory(where).call(path="special.png").error_type == "not_a_directory"
+    workspace = str(root)
+    assert ReadFile(workspace).call(path="special.png").error_type == "not_a_file"
+    assert FileInfo(workspace).call(path="special.png").output["type"] == special
+    assert ListDirectory(workspace).call(path="special.png").error_type == "not_a_directory"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")

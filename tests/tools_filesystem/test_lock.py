@@ -1,4 +1,4 @@
-"""No update is lost, and no call waits for ever."""
+"""No update is lost, and no call waits without a limit."""
 
 from __future__ import annotations
 

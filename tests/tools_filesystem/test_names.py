@@ -34,29 +34,30 @@ ALIKE = [
 ]
 
 
-def shown(name):
+def escaped(name):
     return name.replace("\u00a0", "\\xc2\\xa0").replace("\u202f", "\\xe2\\x80\\xaf")
 
 
-@pytest.mark.parametrize(("real", "given"), ALIKE)
+@pytest.mark.parametrize(("real", "spelling"), ALIKE)
 @pytest.mark.parametrize("folder", ["", "folder/"])
-def test_a_name_that_looks_the_same_is_read_with_a_note(files, root, real, given, folder):
+def test_a_name_that_looks_the_same_is_read_with_a_note(files, root, real, spelling, folder):
     (root / "folder").mkdir()
     (root / folder / real).write_text("content")
-    result = files.read.call(path=folder + given)
+    result = files.read.call(path=folder + spelling)
     assert result.output.startswith("1\tcontent\n[no ")
-    assert result.metadata["repaired_path"] == folder + shown(real)
+    assert result.metadata["repaired_path"] == folder + escaped(real)
 
 
-@pytest.mark.parametrize(("real", "given"), ALIKE)
-def test_a_similar_folder_name_is_repaired(files, root, real, given):
+@pytest.mark.parametrize(("real", "spelling"), ALIKE)
+def test_a_similar_folder_name_is_repaired(files, root, real, spelling):
     (root / real).mkdir()
     (root / real / "file.txt").write_text("content")
     assert (
-        files.read.call(path=f"{root}/{given}/FILE.txt").metadata["repaired_path"] == f"{root}/{shown(real)}/file.txt"
+        files.read.call(path=f"{root}/{spelling}/FILE.txt").metadata["repaired_path"]
+        == f"{root}/{escaped(real)}/file.txt"
     )
-    assert files.list.call(path=given).output.startswith("file.txt (7 bytes)\n[no ")
-    assert FileInfo(str(root)).call(path=f"{given}/file.txt").output["path"] == f"{shown(real)}/file.txt"
+    assert files.list.call(path=spelling).output.startswith("file.txt (7 bytes)\n[no ")
+    assert FileInfo(str(root)).call(path=f"{spelling}/file.txt").output["path"] == f"{escaped(real)}/file.txt"
 
 
 def test_the_exact_name_is_never_repaired(files, root):

@@ -13,36 +13,36 @@ from tools_filesystem import ApplyPatch, CopyPath, MovePath, WriteFile
 
 def watched(call, at, happens, file):
     """Return the result of a call, its system calls, and whether something could happen before number `at`."""
-    made, done = [], []
+    calls, done = [], []
 
     def watch(_, event, function):
         if event == "c_call" and getattr(function, "__module__", None) == "posix":
-            made.append(function.__name__)
-            if len(made) == at:
-                with suppress(FileNotFoundError, FileExistsError):  # what it happens to is gone, or is there already
+            calls.append(function.__name__)
+            if len(calls) == at:
+                with suppress(FileNotFoundError, FileExistsError):  # the file no longer exists, or exists already
                     happens(file)
                     done.append(True)
 
     sys.setprofile(watch)
     try:
-        return call(), made, bool(done)
+        return call(), calls, bool(done)
     finally:
         sys.setprofile(None)
 
 
 def moments(root, call_in, happens, files):
-    """A sample of the moments of a call at which something may happen to `f`, each with the result and what is left."""
+    """Yield moments of a call at which something happens to `f`, each with the result and the remaining files."""
     moment = 1
     while True:
         for old in root.iterdir():
             old.unlink()
         for name, data in files.items():
             (root / name).write_bytes(data)
-        result, made, has_happened = watched(call_in(root), moment, happens, root / "f")
-        if len(made) < moment:
+        result, calls, has_happened = watched(call_in(root), moment, happens, root / "f")
+        if len(calls) < moment:
             return
         if has_happened:
-            yield made[moment - 1], result, {file.name: file.read_bytes() for file in root.iterdir()}
+            yield calls[moment - 1], result, {file.name: file.read_bytes() for file in root.iterdir()}
         moment += 2
 
 

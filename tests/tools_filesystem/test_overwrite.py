@@ -1,4 +1,4 @@
-"""Who may replace a file: only who knows what is lost."""
+"""Only a caller that knows the content of a file may replace it."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_partial_look_after_the_whole_does_not_take_it_back(session):
     assert session.write(path="file.txt", content="new").ok
 
 
-def test_what_was_read_under_one_name_is_known_under_all(session, root):
+def test_a_file_read_through_a_symlink_counts_as_read_under_its_other_name(session, root):
     (root / "link").symlink_to("file.txt")
     session.read(path="link", limit=3)
     assert refused(session, "only ")
@@ -99,9 +99,9 @@ def test_what_was_read_under_one_name_is_known_under_all(session, root):
 @pytest.mark.parametrize("content", ["", "other", LINES + "more", LINES.replace("1", "2")])
 def test_a_file_that_changed_since_it_was_read_is_not_replaced(session, content):
     session.read(path="file.txt")
-    found = session.file.stat()
+    status = session.file.stat()
     session.file.write_text(content)
-    os.utime(session.file, ns=(found.st_atime_ns, found.st_mtime_ns))  # its times alone prove nothing
+    os.utime(session.file, ns=(status.st_atime_ns, status.st_mtime_ns))  # its times alone prove nothing
     assert refused(session, "has changed since you read it")
 
 
@@ -150,7 +150,7 @@ def test_a_file_without_write_permission_is_neither_changed_moved_nor_deleted(ro
     }
     for way, result in results.items():
         assert result.error_type == "denied", way
-        assert "read-only (mode 0444); " in result.error, way  # and what would work
+        assert "read-only (mode 0444); " in result.error, way  # then the remedy
     assert file.read_text() == "old"
     assert "overwrite=true" in MovePath(root).call(source="other", destination="file.txt").error
     assert WriteFile(root).call(path="file.txt", content="new", overwrite=True).ok

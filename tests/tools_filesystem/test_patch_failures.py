@@ -91,22 +91,22 @@ def before(root):
 @pytest.fixture
 def after(before):
     """The contents once the whole patch is applied."""
-    found = dict(before)
-    found["changed.txt"] = (before["changed.txt"][0], "one\nTWO\n")
-    found["folder/moved.txt"] = found.pop("moved.txt")
-    found["new"] = found["new/folder"] = found["new/other"] = before["folder"]
-    found["new/folder/added.txt"] = (found.pop("gone.txt")[0], "added\n")
-    found["new/other/new-name.txt"] = (found.pop("old-name.txt")[0], "after\n")
-    return found
+    expected = dict(before)
+    expected["changed.txt"] = (before["changed.txt"][0], "one\nTWO\n")
+    expected["folder/moved.txt"] = expected.pop("moved.txt")
+    expected["new"] = expected["new/folder"] = expected["new/other"] = before["folder"]
+    expected["new/folder/added.txt"] = (expected.pop("gone.txt")[0], "added\n")
+    expected["new/other/new-name.txt"] = (expected.pop("old-name.txt")[0], "after\n")
+    return expected
 
 
 def contents(root):
     """Return all entries with mode and content."""
-    found = {}
+    entries = {}
     for path in sorted(root.rglob("*")):
         text = path.read_text() if path.is_file() else None
-        found[str(path.relative_to(root))] = (oct(path.stat().st_mode), text)
-    return found
+        entries[str(path.relative_to(root))] = (oct(path.stat().st_mode), text)
+    return entries
 
 
 def at_each(driver, root, fault):
@@ -127,26 +127,26 @@ def at_each(driver, root, fault):
 @needs_strace
 @pytest.mark.parametrize("call", CALLS)
 def test_a_patch_killed_at_any_system_call_leaves_every_file_whole(driver, root, before, after, call):
-    for code, found in at_each(driver, root, f"{call}:signal=KILL"):
+    for code, entries in at_each(driver, root, f"{call}:signal=KILL"):
         assert code in (0, -signal.SIGKILL)
-        whole = {name: state for name, state in found.items() if ".ask-tools-" not in name}
-        for name, state in whole.items():
+        files = {name: state for name, state in entries.items() if ".ask-tools-" not in name}
+        for name, state in files.items():
             assert state in (before.get(name), after.get(name)), name
-        assert before.keys() & after.keys() <= whole.keys()
+        assert before.keys() & after.keys() <= files.keys()
         for old, new in {"old-name.txt": "new/other/new-name.txt", "moved.txt": "folder/moved.txt"}.items():
-            assert old in whole or new in whole
+            assert old in files or new in files
         if code == 0:
-            assert found == after
+            assert entries == after
 
 
 @pytest.mark.slow
 @needs_strace
 @pytest.mark.parametrize("call", CALLS)
 def test_a_patch_that_fails_at_any_system_call_takes_everything_back(driver, root, before, after, call):
-    for code, found in at_each(driver, root, f"{call}:error=EIO"):
-        # A staged file that cannot be removed is left to the next write.
-        kept = {name: found[name] for name in found if call != "unlinkat" or ".ask-tools-" not in name}
-        assert kept == (before if code == 3 else after)
+    for code, entries in at_each(driver, root, f"{call}:error=EIO"):
+        # A staged file that cannot be removed stays until the next write.
+        remaining = {name: entries[name] for name in entries if call != "unlinkat" or ".ask-tools-" not in name}
+        assert remaining == (before if code == 3 else after)
 
 
 def test_concurrent_patches_of_the_same_files_are_applied_one_after_the_other(root):

@@ -1,4 +1,4 @@
-"""Patches over made-up files: what a diff says comes out, and nothing else ever does."""
+"""Patches over generated files: each gives the result that its diff describes, or changes nothing."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def edits(draw):
         start = draw(st.integers(0, len(new)))
         new[start : start + draw(st.integers(0, 2))] = draw(st.lists(st.sampled_from(WORDS), max_size=2))
     ending = draw(endings)
-    return written(draw, old, ending), written(draw, new, ending)
+    return rendered(draw, old, ending), rendered(draw, new, ending)
 
 
-def written(draw, content, ending):
+def rendered(draw, content, ending):
     text = ending.join(content) + (ending if draw(st.booleans()) else "")
     return text if content else ""
 
@@ -48,10 +48,10 @@ def pieces(text):
 
 
 def unified(old, new, context):
-    """A diff as `diff -u` writes it, which difflib does not where a file lacks its last line feed."""
+    """Return a diff in the format of `diff -u`; that of difflib differs if a file lacks its last line feed."""
     out = ["--- f\n", "+++ f\n"]
-    found = list(difflib.unified_diff(pieces(old), pieces(new), n=context))[2:]
-    out += [line if line.endswith("\n") else f"{line}\n{NO_END}\n" for line in found]
+    diff_lines = list(difflib.unified_diff(pieces(old), pieces(new), n=context))[2:]
+    out += [line if line.endswith("\n") else f"{line}\n{NO_END}\n" for line in diff_lines]
     return "".join(out)
 
 
@@ -106,7 +106,7 @@ def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
 @given(edits(), st.integers(1, 3))
 @example(("x\na", "x\na\nb\nc"), 0)
 @example(("same line\nsame line\n", "same line\nsame line\nsame line\n"), 1)
-def test_a_patch_without_carriage_returns_changes_the_same_lines_of_a_file_with_them(files, context):
+def test_a_patch_with_lf_endings_changes_the_same_lines_of_a_crlf_file(files, context):
     old, new = (text.replace("\r", "") for text in files)
     if old != new and "\n" in old:
         got = applied(unified(old, new, context), old.replace("\n", "\r\n"))
@@ -136,9 +136,9 @@ def placements(hunks, keys, cursor=0):
         for place in range(cursor, len(keys) - len(old) + 1):
             there = keys[place : place + len(old)]
             if [key.rstrip() for key in there] == old:
-                kept = iter(there)
-                made = [(text, kind) if kind == "+" else (next(kept), kind) for kind, text in hunk]
-                new = [text for text, kind in made if kind != "-"]
+                originals = iter(there)
+                merged = [(text, kind) if kind == "+" else (next(originals), kind) for kind, text in hunk]
+                new = [text for text, kind in merged if kind != "-"]
                 for rest in placements(hunks[1:], keys, place + len(old)):
                     yield [*keys[cursor:place], *new, *rest]
 
@@ -146,8 +146,8 @@ def placements(hunks, keys, cursor=0):
 def results(hunks, text):
     """The same as files, with a last line feed and without."""
     keys = [piece.removesuffix("\n") for piece in pieces(text)]
-    found = ["\n".join(keys) for keys in islice(placements(hunks, keys), 5000)]
-    return {*found, *(f"{text}\n" for text in found)}
+    texts = ["\n".join(keys) for keys in islice(placements(hunks, keys), 5000)]
+    return {*texts, *(f"{text}\n" for text in texts)}
 
 
 @settings(max_examples=100)
@@ -179,7 +179,7 @@ MARKERS = [
 
 @settings(max_examples=100)
 @given(st.lists(st.sampled_from(MARKERS) | st.text(max_size=5), max_size=12), st.sampled_from(["\n", "\r\n"]))
-def test_whatever_is_given_is_applied_or_refused_with_a_reason(parts, ending):
+def test_any_text_is_applied_as_a_patch_or_refused_with_a_reason(parts, ending):
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "f").write_bytes(b"a\n")
         result = ApplyPatch(folder).call(patch=ending.join(parts))
@@ -229,7 +229,7 @@ def read_tree(folder):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_what_git_writes_turns_the_old_tree_into_the_new_one(root):
+def test_a_git_diff_turns_the_old_tree_into_the_new_tree(root):
     settings = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.autocrlf=false", "-c", "diff.renames=true"]
     settings += ["-c", "core.quotePath=false", "-c", "commit.gpgsign=false"]
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}

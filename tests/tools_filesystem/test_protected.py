@@ -105,16 +105,16 @@ def test_the_refusal_names_the_protected_part_and_the_option(root):
 
 
 @pytest.mark.parametrize("marks", [["HEAD", "objects/", "refs/"], ["HEAD", "commondir"]])
-@pytest.mark.parametrize("where", ["", "store/", "a/b/"])
-def test_a_git_directory_is_protected_under_any_name(root, marks, where, resolver):
-    inside = root / where
+@pytest.mark.parametrize("prefix", ["", "store/", "a/b/"])
+def test_a_git_directory_is_protected_under_any_name(root, marks, prefix, resolver):
+    inside = root / prefix
     inside.mkdir(parents=True, exist_ok=True)
     for mark in marks:
         (inside / mark).mkdir() if mark.endswith("/") else (inside / mark).write_text("a")
     (inside / "config").write_text("a")
-    assert denied(root, f"{where}config") == ["denied", "denied"]
-    assert denied(root, f"{where}hooks/deep/post-checkout")[0] == "denied"
-    assert denied(root, f"{where}HEAD") == ["denied", "denied"]
+    assert denied(root, f"{prefix}config") == ["denied", "denied"]
+    assert denied(root, f"{prefix}hooks/deep/post-checkout")[0] == "denied"
+    assert denied(root, f"{prefix}HEAD") == ["denied", "denied"]
 
 
 @pytest.mark.parametrize("last", ["HEAD", "objects", "refs", "objects/x", "refs/heads/x", "head"])
@@ -229,7 +229,7 @@ def test_the_source_of_a_tool_package_is_protected():
 
 
 @pytest.mark.parametrize("name", [".devcontainer/x", "ask-tools.lock", "sub/approvals.json", "policy.toml", "mcp.json"])
-def test_files_that_decide_what_may_run_are_protected(root, name):
+def test_files_that_control_which_programs_may_run_are_protected(root, name):
     assert WriteFile(root).call(path=name, content="").error_type == "denied"
 
 
@@ -248,7 +248,7 @@ def test_the_innermost_root_decides(root):
     assert WriteFile(outer).call(path="other", content="").error_type == "denied"
 
 
-def test_a_path_of_many_new_folders_is_refused_and_leaves_none(root):
+def test_a_path_of_too_many_new_folders_is_refused_without_creating_any(root):
     path = "/".join(["a"] * 800)
     assert WriteFile(root).call(path=path, content="").error_type == "limit_exceeded"
     patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n"
@@ -264,28 +264,28 @@ def test_a_message_does_not_repeat_a_path_of_any_length(root):
 def test_two_calls_at_once_do_not_make_a_repository_between_them(root):
     (root / "store").mkdir()
     waiting = Context()
-    waiting.cancel()  # does not wait for the lock, which is held by the same thread
-    moment = made = happened = 0
+    waiting.cancel()  # does not wait for the lock, which the same thread holds
+    moment = calls = happened = 0
 
     def interfere(_, event, function):
-        nonlocal made, happened
+        nonlocal calls, happened
         if event == "c_call" and getattr(function, "__module__", None) == "posix":
-            made += 1
-            if made == moment:
+            calls += 1
+            if calls == moment:
                 sys.setprofile(None)
                 with suppress(ToolError):
                     WriteFile(root).execute(path="store/commondir", content="../shared", context=waiting)
                     happened += 1
 
     while True:
-        moment, made = moment + 1, 0
+        moment, calls = moment + 1, 0
         sys.setprofile(interfere)
         try:
             WriteFile(root).call(path="store/HEAD", content="ref: refs/heads/main")
         finally:
             sys.setprofile(None)
         assert len(os.listdir(root / "store")) == 1
-        if made < moment:
+        if calls < moment:
             break
         for name in os.listdir(root / "store"):
             (root / "store" / name).unlink()

@@ -37,7 +37,7 @@ def test_lines_are_numbered_unless_the_text_alone_is_asked_for(read, root):
     assert plain(read, path="file.txt") == text
 
 
-def test_crlf_is_shown_as_lf_and_told(read, root):
+def test_crlf_line_endings_are_shown_as_lf_with_a_note(read, root):
     (root / "crlf.txt").write_bytes(b"one\r\ntwo\r\n")
     (root / "mixed.txt").write_bytes(b"one\r\ntwo\n")
     assert plain(read, path="crlf.txt") == "one\ntwo\n[line endings are CRLF, shown as LF]"
@@ -60,13 +60,13 @@ def test_offset_and_limit_choose_lines(read, root):
 def test_following_the_hint_reads_every_line_once(read, root):
     lines = [f"line {number} {'x' * (number % 70)}\n" for number in range(7001)]
     (root / "big.txt").write_text("".join(lines))
-    seen, offset = [], 1
+    received, offset = [], 1
     while offset:
         result = read(path="big.txt", offset=offset, line_numbers=False)
-        seen += result.output.splitlines(keepends=True)[: result.metadata["lines"]]
+        received += result.output.splitlines(keepends=True)[: result.metadata["lines"]]
         offset = result.metadata.get("next", {}).get("offset")
         assert ("continue with" in result.output) is bool(offset)
-    assert seen == lines
+    assert received == lines
 
 
 def test_one_call_shows_at_most_100_kb_and_2000_bytes_of_a_line(read, root):
@@ -116,7 +116,7 @@ def test_altered_lines_do_not_count_as_read(root, content):
         pytest.param(b"\xef\xbb\xbf", 1, "is empty (3 bytes)", id="nothing but a mark"),
     ],
 )
-def test_what_has_no_text_to_show_is_a_fact_and_no_error(read, root, content, offset, words):
+def test_reading_a_file_without_text_succeeds_with_a_description(read, root, content, offset, words):
     (root / "file.txt").write_bytes(content)
     result = read(path="file.txt", offset=offset)
     assert result.ok
@@ -131,13 +131,13 @@ def test_what_has_no_text_to_show_is_a_fact_and_no_error(read, root, content, of
         (b"%PDF-1.7\n", "application/pdf", File),
     ],
 )
-def test_images_and_pdfs_come_as_content_blocks_whatever_their_names(read, root, start, kind, block):
+def test_images_and_pdfs_are_content_blocks_regardless_of_their_names(read, root, start, kind, block):
     data = start + bytes(100)
     (root / "file.txt").write_bytes(data)
     result = read(path="file.txt")
-    [shown] = result.content
-    assert isinstance(shown, block)
-    assert (shown.data, shown.mime_type) == (data, kind)
+    [content_block] = result.content
+    assert isinstance(content_block, block)
+    assert (content_block.data, content_block.mime_type) == (data, kind)
     assert result.metadata["media_type"] == kind
     os.truncate(root / "file.txt", (10 << 20) + 1)
     assert read(path="file.txt").error_type == "limit_exceeded"
@@ -171,23 +171,23 @@ def test_an_encoding_is_read_and_named(read, root, mark, codec, name):
     text=st.text("a \r\t\x0c]é€\U0001f600\u2028\u0a0a\n", min_size=1),
     codec=st.sampled_from(["utf-8", "utf-16", "utf-32"]),
 )
-def test_the_text_of_a_file_is_what_its_encoding_says(root, text, codec):
+def test_a_file_is_decoded_with_its_encoding(root, text, codec):
     (root / "file.txt").write_bytes(text.encode(codec))
     result = ReadFile(root).call(path="file.txt", line_numbers=False)
     note = f"[{result.metadata['note']}]" if "note" in result.metadata else ""
-    shown = result.output.removesuffix(note)
+    body = result.output.removesuffix(note)
     expected = text.replace("\r\n", "\n")
-    assert shown == (expected if expected.endswith("\n") or not note else f"{expected}\n")
+    assert body == (expected if expected.endswith("\n") or not note else f"{expected}\n")
 
 
-def test_what_is_not_utf8_is_read_as_cp1252_and_called_a_guess(read, root):
+def test_a_non_utf8_file_is_read_as_cp1252_with_a_note(read, root):
     (root / "file.txt").write_bytes("“café” 10 €\n".encode("cp1252"))
     assert plain(read, path="file.txt") == "“café” 10 €\n[not UTF-8: read as cp1252, which is a guess]"
     (root / "late.txt").write_bytes(b"plain\n" * 50_000 + b"caf\xe9\n")
     assert read(path="late.txt", offset=-1).output.startswith("50001\tcafé\n")
 
 
-def test_bytes_that_are_no_text_are_made_visible_and_told(read, root):
+def test_undecodable_bytes_are_replaced_by_visible_characters_with_a_note(read, root):
     (root / "broken.txt").write_bytes("näive\ncafé\n".encode() + b"\xff\xfe\n")
     assert plain(read, path="broken.txt").startswith(
         "näive\ncafé\n\ufffd\ufffd\n[bytes that are not utf-8 are shown as"
@@ -216,7 +216,7 @@ def test_a_miss_names_the_sibling_that_was_meant(read, root, tmp_path):
     assert f"relative paths are below {root}" in message
 
 
-def test_a_miss_outside_tells_nothing_of_what_is_there(read):
+def test_an_error_for_an_outside_path_does_not_reveal_similar_names(read):
     result = read(path="../outside/secre.txt")
     assert result.error_type == "denied"
     assert "secret" not in result.error
@@ -236,7 +236,7 @@ def test_the_workspace_comes_from_the_tool_then_the_context_then_the_environment
     assert ReadFile(str(places["setting"])).call({"path": "name.txt"}, context=context).output == "1\tsetting"
 
 
-def test_a_workspace_that_does_not_exist_is_told(tmp_path):
+def test_a_missing_workspace_is_reported_as_unavailable(tmp_path):
     assert ReadFile(tmp_path / "missing").call(path="x").error_type == "unavailable"
 
 
@@ -244,12 +244,12 @@ def test_many_reads_at_once_each_get_their_own(root):
     tool = ReadFile(root)
     for number in range(20):
         (root / f"{number}.txt").write_text(f"{number}\n" * 500)
-    wanted = [{"path": f"{number}.txt", "offset": 7, "limit": 1} for number in range(20)] * 5
+    requests = [{"path": f"{number}.txt", "offset": 7, "limit": 1} for number in range(20)] * 5
     with ThreadPoolExecutor(16) as pool:
-        in_threads = [result.output for result in pool.map(tool.call, wanted)]
+        in_threads = [result.output for result in pool.map(tool.call, requests)]
 
     async def all_of_them():
-        return [result.output for result in await asyncio.gather(*map(tool.acall, wanted))]
+        return [result.output for result in await asyncio.gather(*map(tool.acall, requests))]
 
     for outputs in (in_threads, asyncio.run(all_of_them())):
         assert [output[: output.index("[")] for output in outputs] == [f"7\t{n}\n" for n in range(20)] * 5

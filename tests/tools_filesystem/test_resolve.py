@@ -1,4 +1,4 @@
-"""Paths: both resolvers over one corpus, judged by what the kernel opened."""
+"""Paths: both resolvers over one corpus, compared with the files that the kernel opens."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def never_leaves(tree, path):
 
 
 @pytest.mark.slow
-def test_no_path_of_the_corpus_escapes_and_none_that_stays_inside_is_refused(tree, resolver, tmp_path):
+def test_paths_that_leave_the_root_are_refused_and_all_others_work(tree, resolver, tmp_path):
     tool, count, inside = ReadFile(tree), 0, 0
     for path in dict.fromkeys(corpus(tree, tmp_path)):
         if not path:
@@ -109,20 +109,20 @@ def test_no_path_of_the_corpus_escapes_and_none_that_stays_inside_is_refused(tre
 
 @pytest.mark.slow
 def test_both_resolvers_give_the_same_file_or_the_same_error(tree, tmp_path, without_system_calls):
-    tool, found = ReadFile(tree), []
+    tool, outcomes = ReadFile(tree), []
     paths = [path for path in dict.fromkeys(corpus(tree, tmp_path)) if path]
     for has_openat2 in (True, False):
         if not has_openat2:
             without_system_calls()
-        found.append([outcome(tool, path) for path in paths])
-    assert found[0] == found[1]
+        outcomes.append([outcome(tool, path) for path in paths])
+    assert outcomes[0] == outcomes[1]
 
 
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
         pytest.param("../outside/secret.txt", "denied", id="parent"),
-        pytest.param("a/../../outside/secret.txt", "not_found", id="parent of what is missing"),
+        pytest.param("a/../../outside/secret.txt", "not_found", id="parent of a missing folder"),
         pytest.param("/etc/passwd", "denied", id="absolute"),
         pytest.param("~/secret", "not_found", id="tilde is a name"),
         pytest.param("$HOME", "not_found", id="variable is a name"),
@@ -141,7 +141,7 @@ def test_a_path_that_does_not_work_is_refused_by_a_stable_kind(files, root, reso
         assert result.error_type == kind
 
 
-def test_a_root_that_is_the_beginning_of_another_name_does_not_open_the_other(files, root, resolver):
+def test_a_sibling_folder_with_the_root_as_name_prefix_is_refused(files, root, resolver):
     evil = root.with_name("root-evil")
     evil.mkdir()
     (evil / "file.txt").write_text("evil")
@@ -173,7 +173,7 @@ def test_as_many_links_are_followed_as_the_kernel_follows(files, root, resolver)
 
 
 def test_a_chain_of_folders_longer_than_a_path_may_be_stays_inside(files, root, resolver):
-    # realpath gives up beyond PATH_MAX and then calls this path harmless; the kernel opens the secret.
+    # realpath stops beyond PATH_MAX and then calls this path harmless; the kernel opens the secret.
     long = "d" * 247
     here = os.open(root, os.O_RDONLY)
     for _ in range(17):
@@ -209,18 +209,18 @@ def test_a_special_file_is_never_opened_for_data(files, root, resolver, special)
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_swapped_for_a_link_never_lets_a_read_or_a_write_out(files, root, resolver, swapping):
+def test_swapping_a_folder_for_a_link_never_lets_a_call_escape(files, root, resolver, swapping):
     outside = root.parent / "outside"
     (root / "place").mkdir()
     (root / "place" / "secret.txt").write_text("inside")
     with swapping():
         read = {files.read.call(path="place/secret.txt").output for _ in range(20_000)}
-        written = {
+        successes = {
             files.write.call(path=f"place/new{number % 9}.txt", content="x", overwrite=True).ok
             for number in range(2_000)
         }
     assert read == {"1\tinside", None}
-    assert written == {True, False}
+    assert successes == {True, False}
     assert [entry.name for entry in outside.iterdir()] == ["secret.txt"]
     assert (outside / "secret.txt").read_text() == "secret"
 
@@ -235,7 +235,7 @@ for tool, more in ((ReadFile(), {}), (WriteFile(), {"content": ""}), (ListDirect
 """
 
 
-def test_where_the_promises_cannot_be_kept_the_tools_import_and_refuse_clearly():
+def test_on_an_unsupported_system_the_tools_import_and_refuse_every_call():
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, text=True, check=True)
     assert done.stdout == "unavailable\n" * 3
 

@@ -30,7 +30,7 @@ def test_a_new_file_is_written_with_its_folders(files, root, temporary, resolver
     assert names(root) == ["a", "b", "héllo.txt"]
 
 
-def test_an_existing_file_is_replaced_only_when_told(files, root, temporary):
+def test_an_existing_file_is_replaced_only_with_overwrite(files, root, temporary):
     (root / "file.txt").write_text("old")
     refused = files.write.call(path="file.txt", content="new")
     assert refused.error_type == "conflict"
@@ -49,13 +49,13 @@ def test_an_existing_file_is_replaced_only_when_told(files, root, temporary):
         pytest.param(b"\xff\xfea\0\n\0", "b\n", "[its encoding was utf-16-le, now it is utf-8]", id="encoding"),
     ],
 )
-def test_a_replaced_file_that_loses_its_form_is_told(files, root, old, new, note):
+def test_replacing_a_file_reports_changed_line_endings_and_encoding(files, root, old, new, note):
     (root / "file.txt").write_bytes(old if isinstance(old, bytes) else old.encode())
     result = files.write.call(path="file.txt", content=new, overwrite=True)
     assert result.content == "\n".join(filter(None, [f"Replaced 'file.txt' ({len(new)} bytes)", note]))
 
 
-def test_a_new_file_has_the_usual_mode_and_a_replaced_one_keeps_its_own(files, root, temporary):
+def test_new_files_get_the_default_mode_and_replaced_files_keep_their_mode(files, root, temporary):
     before = os.umask(0o027)
     try:
         files.write.call(path="new.txt", content="x")
@@ -74,8 +74,8 @@ def test_a_replaced_file_keeps_its_owner(files, root):
     (root / "file.txt").write_text("old")
     os.chown(root / "file.txt", 1234, 5678)
     files.write.call(path="file.txt", content="new", overwrite=True)
-    found = (root / "file.txt").stat()
-    assert (found.st_uid, found.st_gid) == (1234, 5678)
+    status = (root / "file.txt").stat()
+    assert (status.st_uid, status.st_gid) == (1234, 5678)
 
 
 def test_a_link_inside_is_written_through_and_one_to_the_outside_is_refused(files, root, resolver):
@@ -104,13 +104,13 @@ def test_a_hard_link_to_an_outside_file_is_never_written_through(files, root):
 
 
 @pytest.mark.parametrize("path", ["folder", "folder/", "new/", ".", "..", "new/.", "/"])
-def test_a_path_that_cannot_be_a_file_is_refused_and_nothing_is_made(files, root, path):
+def test_a_path_that_cannot_be_a_file_is_refused_without_creating_folders(files, root, path):
     (root / "folder").mkdir()
     assert files.write.call(path=path, content="x", overwrite=True).error_type in ("not_a_file", "denied")
     assert names(root) == ["folder"]
 
 
-def test_a_file_whose_path_ends_like_that_of_a_folder_is_not_called_a_folder(files, root):
+def test_a_trailing_slash_after_a_file_name_gets_a_precise_error(files, root):
     (root / "file").write_text("x")
     message = files.write.call(path="file/", content="y", overwrite=True).error
     assert "ends with a slash" in message
@@ -124,7 +124,7 @@ def test_a_failure_leaves_no_folders_behind(files, root, path):
     assert names(root) == ["dangling"]
 
 
-def test_when_the_disk_is_full_the_old_content_stays_and_nothing_else(files, root, temporary):
+def test_on_a_full_disk_the_old_content_stays_without_leftover_files(files, root, temporary):
     (root / "file.txt").write_text("old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
@@ -145,10 +145,10 @@ def test_of_many_sessions_that_create_one_file_one_succeeds(files, root, tempora
 
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(write, range(40)))
-    written = [number for number, result in enumerate(results) if result.ok]
-    assert len(written) == 1
+    winners = [number for number, result in enumerate(results) if result.ok]
+    assert len(winners) == 1
     assert {result.error_type for result in results if not result.ok} == {"conflict"}
-    assert (root / "a" / "b" / "file").read_text() == str(written[0]) * 9
+    assert (root / "a" / "b" / "file").read_text() == str(winners[0]) * 9
 
 
 WRITER = """
