@@ -153,7 +153,7 @@ def at_its_limit():
 
 @pytest.fixture
 def all_at_once(root):
-    """Run scripts side by side, since each takes all of its time; the results, when nothing is left of any."""
+    """Run scripts concurrently, since each reaches its time limit; return the results when all processes have ended."""
 
     def run(bash, scripts, **arguments):
         lifelines = {name: Lifeline(root / f"lifeline {number}") for number, name in enumerate(scripts)}

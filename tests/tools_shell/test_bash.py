@@ -13,7 +13,7 @@ from tools_core import Context
 from tools_shell import Bash, JobOutput, JobStart, Python
 
 
-def test_a_failed_script_is_no_error(bash):
+def test_a_failed_script_is_a_result_with_its_exit_code(bash):
     result = bash.call(command="echo out; exit 3")
     assert result.ok
     assert result.output == {"output": "out\n", "exit_code": 3, "timed_out": False}
@@ -76,7 +76,7 @@ def test_any_text_is_a_bash_script(bash):
     assert "-x: command not found" in bash.call(command="-x").output["output"]
 
 
-def test_stdin_is_empty_and_there_is_no_terminal(bash):
+def test_commands_get_an_empty_stdin_and_no_terminal(bash):
     result = bash.call(command="cat; read line || echo ended; (: < /dev/tty) 2> /dev/null || echo none")
     assert result.output["output"] == "ended\nnone\n"
 
@@ -259,7 +259,7 @@ async def _cancelled(bash, script, has_begun):
     await call
 
 
-def test_a_call_whose_coroutine_is_cancelled_ends_its_script(bash, lifeline):
+def test_cancelling_the_coroutine_of_a_call_ends_its_script(bash, lifeline):
     import asyncio
 
     script = f"exec 9> {lifeline.path}; echo begun >&9; sleep 900"

@@ -298,7 +298,7 @@ def test_calls_on_one_session_queue(run):
     assert run("echo $n")["output"] == "5\n"
 
 
-def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
+def test_a_call_in_a_busy_session_is_refused_at_its_time_limit(bash, root):
     os.mkfifo(root / "begun")
     os.mkfifo(root / "go")
     thread = threading.Thread(
@@ -311,7 +311,7 @@ def test_a_session_that_is_busy_until_the_limit_is_refused(bash, root):
     thread.join()
 
 
-def test_a_call_whose_session_is_ended_meanwhile_has_its_output(bash, root, end_shared_run):
+def test_a_call_keeps_its_output_if_its_session_ends_meanwhile(bash, root, end_shared_run):
     os.mkfifo(root / "begun")
     thread = threading.Thread(target=lambda: ((root / "begun").read_text(), end_shared_run(), (root / "go").touch()))
     thread.start()
@@ -328,7 +328,7 @@ def test_the_least_recently_used_session_is_removed(root):
     assert outputs == ["65\n", "3\n", "\n"]
 
 
-def test_a_state_that_is_too_large_is_not_saved(run):
+def test_an_oversized_state_is_not_saved(run):
     run("x=kept")
     output = run("x=$(head -c 17000000 /dev/zero | tr '\\0' x); echo ${#x}")
     assert (output["output"], len(output["notes"])) == ("17000000\n", 1)

@@ -1,4 +1,4 @@
-"""The surroundings of a command in bubblewrap: what is mounted, its home, and its room for temporary files."""
+"""The surroundings of a command in bubblewrap: the mounts, its home, and its space for temporary files."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def bash(root):
     except ToolError as error:
         pytest.skip(f"this system does not have it: {error.message}")
 
-    def made(environment=None, **paths):
+    def make(environment=None, **paths):
         return Bash(root, sandbox=Sandbox(level="bubblewrap", **paths), env=environment)
 
-    return made
+    return make
 
 
 def test_an_older_version_is_not_given_options_that_it_does_not_know(bash, tmp_path, monkeypatch):
@@ -35,7 +35,7 @@ def test_an_older_version_is_not_given_options_that_it_does_not_know(bash, tmp_p
     assert int(bash().call(command="stat -f -c %b /tmp").output["output"]) < int(newer)  # there was no --size
 
 
-def test_what_is_not_mounted_for_it_is_read_only(bash):
+def test_paths_that_are_not_mounted_are_read_only_or_missing(bash):
     output = bash().call(command="touch /file /dev/file /usr/file; ls -d /var /srv /etc/shadow").output
     assert output["output"].count("Read-only file system") == output["output"].count("No such file") == 3
 
@@ -45,18 +45,18 @@ def test_a_home_is_a_folder_that_can_be_written(bash, root, home):
     (root / "home").mkdir()
     home = home.replace("ROOT", str(root))
     output = bash({"HOME": home}).call(command="echo ~; touch ~/file && ls ~/file").output
-    kept = home if home in (f"{root}/home", "/me") else "/tmp"  # noqa: S108  (that of the sandbox)
-    assert output["output"] == f"{kept}\n{kept}/file\n"
+    expected = home if home in (f"{root}/home", "/me") else "/tmp"  # noqa: S108  (that of the sandbox)
+    assert output["output"] == f"{expected}\n{expected}/file\n"
 
 
 @pytest.mark.parametrize("named", ["readable", "writable"])
-def test_a_home_that_is_named_is_the_one_outside(bash, tmp_path, named):
+def test_a_readable_or_writable_home_is_the_real_home(bash, tmp_path, named):
     (tmp_path / "file").write_text("mine")
     output = bash({"HOME": str(tmp_path)}, **{named: [tmp_path]}).call(command=f"cat {tmp_path}/file").output
     assert output["output"] == "mine"
 
 
-def test_folders_for_temporary_files_are_named_only_where_they_can_be_written(bash, root):
+def test_variables_for_temporary_folders_are_set_only_for_writable_folders(bash, root):
     environment = {"TMPDIR": "/var/tmp/mine", "TEMP": str(root), "OTHER": "/var/tmp"}  # noqa: S108
     assert bash(environment).call(command="echo $TMPDIR $TEMP $OTHER").output["output"] == f"{root} /var/tmp\n"
     script = "mktemp; touch /dev/shm/file && echo both"

@@ -1,4 +1,4 @@
-"""Which processes belong to a job, and who is hit when some of them are to end."""
+"""The processes of a job, and the processes that a signal to some of them reaches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_killing_a_process_kills_unseen_processes_of_its_group(start, lifeline):
     assert lifeline.holders_are_gone()
 
 
-def test_a_process_that_is_in_no_group_that_can_be_named_adds_none():
+def test_a_process_without_a_visible_group_adds_no_group():
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     if not any(process_fields(pid)[2:3] == [b"0"] for pid in pids):
         pytest.skip("every process here is in a group")
@@ -53,7 +53,7 @@ def test_a_process_that_is_in_no_group_that_can_be_named_adds_none():
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_whatever_a_process_calls_itself_its_parent_and_its_state_are_known(start, name):
+def test_an_odd_process_name_does_not_hide_its_parent_or_state(start, name):
     code = "import sys; open('/proc/self/comm', 'w').write(sys.argv[1]); print('ready', flush=True); input()"
     pid = start(sys.executable, "-c", code, name).pid
     assert Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
@@ -71,26 +71,26 @@ threading.Thread(target=run).start()
 """
 
 
-def test_the_children_of_all_threads_are_found_with_a_list_of_children_and_without(start):
+def test_children_of_all_threads_are_listed_with_and_without_kernel_support(start):
     process = start(sys.executable, "-c", THREAD)
     (child,) = descendants(process.pid)
     assert _descendants._table()(process.pid) == [child]
     assert process.pid in _descendants._table()(os.getpid())
 
 
-def test_parents_come_first_and_a_line_is_as_long_as_it_is_asked_for(start):
+def test_parents_precede_their_children_and_a_chain_has_the_requested_length(start):
     first = start("/bin/sh", "-c", LINE).pid
-    found = {first: os.getpid(), **descendants(first)}
-    line = list(found)
+    parents = {first: os.getpid(), **descendants(first)}
+    line = list(parents)
     assert len(line) == 4
-    assert [found[pid] for pid in line[1:]] == line[:-1]
+    assert [parents[pid] for pid in line[1:]] == line[:-1]
     for length in range(5):
-        assert chain_of(first, length, found) == set(line[:length])
-    assert chain_of(first, 9, found) == set(line)
-    assert chain_of(1 << 30, 2, found) == set()
+        assert chain_of(first, length, parents) == set(line[:length])
+    assert chain_of(first, 9, parents) == set(line)
+    assert chain_of(1 << 30, 2, parents) == set()
 
 
-def test_a_process_that_is_no_more_has_no_state_and_no_signal_is_sent(start):
+def test_an_ended_process_has_no_state_and_gets_no_signal(start):
     process = start("/bin/sh", "-c", "echo ready; read line")
     process.communicate("\n")
     assert (process_fields(process.pid), is_zombie(process.pid), groups_of([process.pid])) == ([], False, set())

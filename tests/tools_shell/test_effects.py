@@ -103,7 +103,7 @@ def test_the_effects_of_any_text_never_raise(script):
 
 
 @pytest.mark.parametrize("tool", [Bash(), JobStart()], ids=["bash", "job_start"])
-def test_the_hints_of_a_call_are_those_of_its_script(tool):
+def test_the_annotations_of_a_call_depend_on_its_script(tool):
     assert tool.annotations == USUAL
     assert tool.effects({"command": "ls -l | wc -l"}).annotations == READS
     for command in ("ls; rm -rf x", "curl example.org", "ls > file", "ls '"):
@@ -398,7 +398,7 @@ WRITERS = ["rm a", "> b", "sort -o b f", "sort *", "find . -delete", "find *", "
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(parts=st.lists(st.one_of(st.sampled_from(READERS), st.sampled_from(WRITERS), scripts()), min_size=1, max_size=3))
-def test_a_script_that_only_reads_changes_nothing(parts, tmp_path_factory):
+def test_a_script_classified_as_read_only_changes_no_files(parts, tmp_path_factory):
     script = " | ".join(parts)
     if reads_only(script):
         folder = tmp_path_factory.mktemp("canary")

@@ -158,7 +158,7 @@ ATTACKS = {
     "another file": "git config extensions.worktreeConfig true; git config --worktree core.pager evil",
     "another repository": "mkdir evil; echo ../evil > .git/commondir",
     "a process in the background": "(sleep 0.3; git config core.pager evil; sleep 60) & sleep 60",
-    "a session of its own": "setsid sh -c 'git config core.pager evil; sleep 60' & sleep 60",
+    "a separate session": "setsid sh -c 'git config core.pager evil; sleep 60' & sleep 60",
 }
 
 

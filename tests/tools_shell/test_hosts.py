@@ -190,7 +190,7 @@ print(count() - before, os.listdir(tempfile.gettempdir()), sorted(kinds, key=str
 """
 
 
-def test_an_error_for_lack_of_descriptors_leaks_none(root, level, tmp_path, monkeypatch):
+def test_a_shortage_of_descriptors_leaks_no_descriptors(root, level, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     done = run(root, level, FULL)
@@ -214,7 +214,7 @@ os.write(said, (result.output["output"] if result.ok else "refused: " + result.e
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root has rights to give up")
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root has rights to drop")
 def test_commands_run_with_the_current_user_of_the_host(level):
     with tempfile.TemporaryDirectory() as folder:
         facts = run(folder, level, GIVING_UP).stdout

@@ -1,4 +1,4 @@
-"""The level that is asked for or the best there is, and what it leaves open, as results and `ask-tools doctor` say."""
+"""The requested or the best available level, and its gaps, as reported by results and `ask-tools doctor`."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ OUTSIDE = ("files", "protected files", "network", "signals", "processes", *PRIVI
 
 @pytest.fixture
 def root(tmp_path):
-    """One that nothing was found out about yet."""
+    """A workspace that no earlier test has probed."""
     folder = tmp_path / "root"
     folder.mkdir()
     return folder
 
 
-def found(sandbox, root):
-    """Return the isolation that commands get, and what it leaves open."""
+def isolation_of(sandbox, root):
+    """Return the isolation of commands, and its gaps."""
     facts = Bash(root, sandbox=sandbox).diagnose()
     return facts["isolation"], tuple(facts["not_isolated"])
 
 
 def available_levels():
-    """Those that there are on this machine, with what each does not give."""
+    """Yield the levels of this machine, each with its gaps."""
     words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--proc", "/proc", "/bin/true"]
     if shutil.which("bwrap") and subprocess.run(words, capture_output=True, check=False).returncode == 0:
         yield "bubblewrap", ()
@@ -49,31 +49,31 @@ def available_levels():
 
 @linux
 def test_no_level_but_a_sandbox_promises_anything(root):
-    assert found("none", root) == ("none", (*OUTSIDE, "detached processes", "limits"))
-    assert found("contained", root) == ("contained", OUTSIDE)
+    assert isolation_of("none", root) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert isolation_of("contained", root) == ("contained", OUTSIDE)
 
 
 @pytest.mark.parametrize("level", ["contained", "sandboxed"])
-def test_elsewhere_than_on_linux_nothing_is_promised(root, level, monkeypatch):
+def test_on_other_systems_than_linux_isolation_is_unavailable(root, level, monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert found(level, root) == ("none", (*OUTSIDE, "detached processes", "limits"))
+    assert isolation_of(level, root) == ("none", (*OUTSIDE, "detached processes", "limits"))
     with pytest.raises(ToolError, match="sandboxes need Linux"):
-        found("required", root)
+        isolation_of("required", root)
 
 
 @linux
 @pytest.mark.parametrize("level", ["sandboxed", "required"])
-def test_the_best_rung_there_is_is_found_and_says_what_it_lacks(root, level):
+def test_the_best_available_level_is_used_and_reports_its_gaps(root, level):
     best = next(available_levels())
     if best[0] == "contained":
         pytest.skip("this kernel has no sandbox")
-    assert found(level, root) == best
+    assert isolation_of(level, root) == best
 
 
 @linux
 def test_without_bubblewrap_the_next_rung_is_found(root, monkeypatch):
     monkeypatch.setenv("PATH", str(root))
-    assert found(Sandbox(), root) == next(name for name in available_levels() if name[0] != "bubblewrap")
+    assert isolation_of(Sandbox(), root) == next(name for name in available_levels() if name[0] != "bubblewrap")
 
 
 @linux
@@ -83,7 +83,7 @@ def test_a_bubblewrap_that_does_not_work_is_not_used(root, tmp_path, monkeypatch
         fake.write_text(f"#!/bin/sh\n{script}\n")
         fake.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        assert found(Sandbox(readable=(root,)), root)[0] != "bubblewrap"
+        assert isolation_of(Sandbox(readable=(root,)), root)[0] != "bubblewrap"
 
 
 @linux
@@ -100,12 +100,12 @@ def test_a_bubblewrap_that_a_command_has_put_on_the_path_is_never_run(root, tmp_
     (tmp_path / "bin" / "bwrap").symlink_to(fake)
     monkeypatch.setenv("PATH", f"{path.format(root=root, outside=tmp_path)}:/usr/bin:/bin")
     monkeypatch.chdir(root / "bin")
-    assert found(Sandbox(), root)[0] == best
+    assert isolation_of(Sandbox(), root)[0] == best
     assert not (tmp_path / "escaped").exists()
 
 
 @linux
-def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_link_to(root, tmp_path, monkeypatch):
+def test_a_linked_program_folder_in_the_workspace_does_not_reveal_its_target(root, tmp_path, monkeypatch):
     (tmp_path / "secrets").mkdir()
     (root / "bin").symlink_to(tmp_path / "secrets")
     monkeypatch.setenv("PATH", f"{root}/bin:/usr/bin:/bin")
@@ -114,7 +114,7 @@ def test_a_folder_of_programs_in_the_workspace_does_not_show_what_it_is_made_a_l
 
 
 @linux
-def test_a_sandbox_shows_what_the_shims_of_a_version_manager_call(root, tmp_path, monkeypatch, level):
+def test_a_sandbox_shows_the_programs_behind_the_shims_of_a_version_manager(root, tmp_path, monkeypatch, level):
     for folder, script in (("shims", f"exec {tmp_path}/libexec/run"), ("libexec", "echo ran")):
         (tmp_path / folder).mkdir()
         for name in ("tool", "run"):
@@ -130,16 +130,16 @@ def test_a_sandbox_shows_what_the_shims_of_a_version_manager_call(root, tmp_path
 
 @linux
 @pytest.mark.parametrize("name", ["readable", "writable"])
-def test_a_named_path_that_is_not_there_is_said_to_be_missing(root, name):
+def test_a_missing_readable_or_writable_path_is_reported(root, name):
     with pytest.raises(ToolError, match=r"/nothing.*does not exist") as raised:
-        found(Sandbox(**{name: ("/nothing",)}), root)
+        isolation_of(Sandbox(**{name: ("/nothing",)}), root)
     assert raised.value.type == "not_found"
 
 
 @linux
 @pytest.mark.parametrize("name", ["readable", "writable"])
 @pytest.mark.parametrize("way", ["cache/shown", "way/shown"])
-def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_folder(root, tmp_path, name, way):
+def test_commands_cannot_redirect_a_readable_or_writable_path_with_a_symlink(root, tmp_path, name, way):
     for folder in ("cache/shown", "secrets"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "way").symlink_to(tmp_path / "cache")
@@ -155,7 +155,7 @@ def test_a_named_path_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_
 
 
 @linux
-def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_folder(root, tmp_path):
+def test_commands_cannot_redirect_the_workspace_with_a_symlink(root, tmp_path):
     for folder in (root / "in/it", tmp_path / "secrets"):
         folder.mkdir(parents=True)
     for name in [name for name, _ in available_levels() if name != "contained"]:
@@ -170,8 +170,8 @@ def test_a_workspace_cannot_be_led_elsewhere_by_commands_that_can_write_to_its_f
 
 
 @linux
-def test_where_the_workspace_is_everything_files_are_not_kept(root):
-    assert all(found(name, "/")[1][0] == "files" for name, _ in available_levels())
+def test_a_workspace_at_the_file_system_root_leaves_files_unprotected(root):
+    assert all(isolation_of(name, "/")[1][0] == "files" for name, _ in available_levels())
 
 
 # A kernel without Landlock, as far as this process can tell: the three calls are answered with "not implemented".
@@ -198,7 +198,7 @@ print(json.dumps(said))
 
 
 @linux
-def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_with_what_would_help(root):
+def test_without_a_sandbox_the_gaps_are_reported_and_required_levels_are_refused(root):
     ran = subprocess.run(
         [sys.executable, "-c", BARE, str(root)], capture_output=True, text=True, check=False, timeout=60
     )
@@ -211,34 +211,32 @@ def test_where_there_is_no_sandbox_this_is_said_and_a_required_one_is_refused_wi
 
 
 @linux
-def test_without_a_folder_for_temporary_files_a_command_is_refused_and_not_run_without_its_sandbox(
-    root, tmp_path, monkeypatch
-):
+def test_without_a_temporary_folder_a_command_is_refused_instead_of_run_unsandboxed(root, tmp_path, monkeypatch):
     setting = Sandbox(readable=(tmp_path,))  # which no call has tried yet
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(root / "missing"))
         with pytest.raises(ToolError, match="set TMPDIR to a folder that can be written"):
-            found(setting, root)
-    assert found(setting, root)[0] == next(available_levels())[0]
+            isolation_of(setting, root)
+    assert isolation_of(setting, root)[0] == next(available_levels())[0]
 
 
 @linux
 @pytest.mark.skipif(not PRIVILEGES, reason="only root can give a workspace away")
-def test_a_workspace_of_another_user_that_root_could_not_write_is_not_taken_for_a_sandbox(root):
+def test_a_sandbox_is_refused_if_the_workspace_belongs_to_another_user(root):
     os.chown(root, 65534, 65534)
     root.chmod(0o700)
     with pytest.raises(ToolError, match="belong to another user"):
-        found("required", root)
+        isolation_of("required", root)
 
 
 @linux
 def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
     best = next(available_levels())[0]
     root.chmod(0o555)
-    assert found(Sandbox(), root)[0] == best
+    assert isolation_of(Sandbox(), root)[0] == best
     root.chmod(0)
     with pytest.raises(ToolError, match="closed to its own user") as raised:
-        found(Sandbox(network=True), root)
+        isolation_of(Sandbox(network=True), root)
     assert raised.value.type == "denied"
     root.chmod(0o755)
 
@@ -247,9 +245,7 @@ def test_a_command_that_closes_the_workspace_does_not_open_the_sandbox(root):
 @pytest.mark.parametrize(
     ("name", "place"), [("prefix", ".venv"), ("prefix", "deep/er/.venv"), ("base_prefix", ".pyenv/versions/3")]
 )
-def test_the_environment_that_we_run_from_cannot_be_changed_by_a_command_in_its_workspace(
-    root, monkeypatch, name, place
-):
+def test_commands_cannot_change_the_python_environment_of_the_host_in_the_workspace(root, monkeypatch, name, place):
     environment = root / place
     environment.mkdir(parents=True)
     (environment / "pyvenv.cfg").write_text("as it was")
@@ -275,7 +271,7 @@ def test_an_environment_behind_a_link_in_the_workspace_is_reported_as_open(root,
     (root / ".venv").symlink_to(tmp_path / "outside")
     monkeypatch.setattr(sys, "prefix", str(root / ".venv"))
     for name in [name for name, _ in available_levels() if name != "contained"]:
-        assert "own environment" in found(name, root)[1]
+        assert "own environment" in isolation_of(name, root)[1]
 
 
 @linux
@@ -283,7 +279,7 @@ def test_a_folder_of_packages_that_a_command_could_create_is_reported(root, monk
     monkeypatch.setattr(site, "ENABLE_USER_SITE", True)
     monkeypatch.setattr(site, "getusersitepackages", lambda: str(root / ".local/lib/python3/site-packages"))
     for name in [name for name, _ in available_levels() if name != "contained"]:
-        assert "own environment" in found(name, root)[1]
+        assert "own environment" in isolation_of(name, root)[1]
 
 
 SHORTAGE = """

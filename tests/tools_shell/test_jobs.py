@@ -16,7 +16,7 @@ from tools_shell import JobInput, JobOutput, JobStart, JobStop, end_run
 
 
 class Conversation:
-    """A run with jobs; `level` is that of what it starts."""
+    """A run with jobs; `level` is their level."""
 
     def __init__(self, root, level, **settings):
         self.context = Context(workspace=root)
@@ -73,7 +73,7 @@ def on(root, level):
 
 @pytest.fixture
 def here(root):
-    """A conversation, for what does not depend on the level."""
+    """A conversation, for promises that do not depend on the level."""
     with Conversation(root, "contained") as conversation:
         yield conversation
 
@@ -81,7 +81,7 @@ def here(root):
 # ------------------------------------------------------------------------------------------------ start and output
 
 
-def test_a_job_goes_on_in_the_background_and_tells_its_end(on, level):
+def test_a_job_runs_in_the_background_and_reports_its_end(on, level):
     result = on.try_start("echo begun; read line; echo got $line; exit 3", stdin=True)
     assert ("network" in result.metadata["not_isolated"]) == (level in {"none", "contained"})
     id = result.output["id"]
@@ -103,7 +103,7 @@ def test_a_signal_is_reported_by_its_name(on):
     assert on.end_of(on.start("kill -KILL $$"))["signal"] == "SIGKILL"
 
 
-def test_whoever_reads_on_from_the_next_cursor_gets_everything_once(here):
+def test_reading_from_each_next_cursor_returns_all_output_exactly_once(here):
     id = here.start("yes '€' | head -50000")
     here.end_of(id)
     cursor, parts, has_more = 0, [], True
@@ -116,7 +116,7 @@ def test_whoever_reads_on_from_the_next_cursor_gets_everything_once(here):
     assert "".join(parts) == "€\n" * 50_000
 
 
-def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(here):
+def test_output_can_be_read_again_and_negative_cursors_count_from_the_end(here):
     id = here.start("printf 0123456789")
     here.end_of(id)
     assert [here.output(id)["output"] for _ in range(2)] == ["0123456789"] * 2
@@ -126,18 +126,18 @@ def test_reading_takes_nothing_away_and_a_negative_cursor_counts_from_the_end(he
     assert (beyond["output"], beyond["cursor"], beyond["next_cursor"]) == ("", 10, 10)
 
 
-def test_the_end_that_a_negative_cursor_counts_from_is_the_one_that_was_waited_for(here):
+def test_a_negative_cursor_counts_from_the_end_of_the_awaited_output(here):
     id = here.start("read -r line; seq 500000", stdin=True)
     here.input(id, "go\n")
     assert here.end_of(id, cursor=-7)["output"] == "500000\n"
 
 
-def test_of_more_than_is_kept_the_last_is_there_and_the_rest_is_counted(here):
+def test_long_output_keeps_its_end_and_counts_the_skipped_characters(here):
     id = here.start("seq 500000")
     facts = here.end_of(id)
-    whole = "".join(f"{number}\n" for number in range(1, 500001))
-    assert facts["skipped"] == facts["cursor"] >= len(whole) - (1 << 20)
-    assert facts["output"] == whole[facts["cursor"] :][:30_000]
+    everything = "".join(f"{number}\n" for number in range(1, 500001))
+    assert facts["skipped"] == facts["cursor"] >= len(everything) - (1 << 20)
+    assert facts["output"] == everything[facts["cursor"] :][:30_000]
     assert here.output(id, cursor=-7)["output"] == "500000\n"
 
 
@@ -210,12 +210,12 @@ def test_a_distant_time_limit_delays_no_call(here, timeout):
         pytest.param({"command": f": {'x' * 200_000}"}, "limit_exceeded", id="too long for the system"),
     ],
 )
-def test_what_cannot_be_started_leaves_no_job(here, arguments, kind):
+def test_a_failed_start_leaves_no_job(here, arguments, kind):
     assert here.try_start(**arguments).error_type == kind
     assert here.list() == []
 
 
-def test_a_shell_that_is_not_there_is_told(root):
+def test_a_missing_shell_is_reported(root):
     conversation = Conversation(root, "none", shell="/missing/bash")  # noqa: S604 - a tool's own setting
     assert conversation.try_start(":").error_type == "unavailable"
 
@@ -237,8 +237,8 @@ def test_a_secret_is_not_shown_wherever_a_reader_cuts(root):
         id = conversation.start(f"printf 'before {SECRET} after'")
         assert conversation.end_of(id)["output"] == "before [redacted SECRET_1] after"
         for cursor in range(-25, 0):
-            shown = conversation.output(id, cursor=cursor)["output"]
-            assert not any(SECRET[n : n + 4] in shown for n in range(len(SECRET) - 3))
+            output = conversation.output(id, cursor=cursor)["output"]
+            assert not any(SECRET[n : n + 4] in output for n in range(len(SECRET) - 3))
 
 
 @pytest.mark.parametrize("cut", [4, 12, len(SECRET) - 1])
@@ -249,13 +249,13 @@ def test_a_secret_that_comes_in_two_pieces_is_not_shown(root, cut):
         first = conversation.output(id, wait_for="begun")
         conversation.input(id, "\n")
         rest = conversation.end_of(id, cursor=first["next_cursor"])
-        shown = first["output"] + rest["output"]
-        assert not any(SECRET[n : n + 4] in shown for n in range(len(SECRET) - 3))
-        assert shown.startswith("begun ")
-        assert shown.endswith(" end")
+        output = first["output"] + rest["output"]
+        assert not any(SECRET[n : n + 4] in output for n in range(len(SECRET) - 3))
+        assert output.startswith("begun ")
+        assert output.endswith(" end")
 
 
-def test_what_only_begins_like_a_secret_is_shown_when_that_is_known(root):
+def test_output_that_only_begins_like_a_secret_is_shown_later(root):
     conversation = Conversation(root, "none", secrets=[SECRET])
     with conversation:
         id = conversation.start(f"printf 'begun {SECRET[:6]}'; read line; printf 'ing'", stdin=True)
@@ -278,7 +278,7 @@ def test_a_secret_cannot_be_guessed_by_waiting_for_it(root):
 # ------------------------------------------------------------------------------------------------------- waiting
 
 
-def test_without_a_wait_the_answer_is_what_there_is(here):
+def test_without_a_wait_the_current_output_is_returned_at_once(here):
     id = here.start("sleep 900")
     facts = here.output(id)
     assert (facts["output"], facts["status"]) == ("", "running")
@@ -298,47 +298,47 @@ def test_a_wait_ends_with_the_first_output(here):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "line"),
     [("a.c", None), ("first\n  abc", "first\n  abc on port 8080"), ("80", "  abc on port 8080")],
 )
-def test_what_is_waited_for_is_found_with_its_line(here, text, found):
+def test_waiting_for_a_text_returns_the_line_with_it(here, text, line):
     id = here.start("echo first; echo '  abc on port 8080'; echo last")
     facts = here.output(id, wait_for=text)
-    assert facts["found"] == found
-    assert facts["status"] == "ended" or found is not None
+    assert facts["found"] == line
+    assert facts["status"] == "ended" or line is not None
 
 
 def test_a_text_that_comes_in_pieces_is_found(here):
     id = here.start("printf 'serv'; read line; printf 'er rea'; read line; echo dy; sleep 900", stdin=True)
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(here.output, id, wait_for="server ready", wait=60)
-        for seen in ("serv", "server rea"):
-            assert here.output(id, wait_for=seen)["found"]
+        for beginning in ("serv", "server rea"):
+            assert here.output(id, wait_for=beginning)["found"]
             here.input(id, "\n")
         assert waiting.result()["found"].startswith("server rea")
 
 
-def test_what_is_waited_for_may_come_after_much_else(here):
+def test_an_awaited_text_may_follow_much_other_output(here):
     id = here.start("seq 200000; echo the end of it; sleep 900")
     facts = here.output(id, wait_for="the end", wait=60)
     assert facts["found"] == "the end of it"
     assert here.output(id, cursor=-14)["output"] == "the end of it\n"
 
 
-def test_only_what_follows_the_cursor_counts(here):
+def test_a_wait_for_a_text_ignores_output_before_the_cursor(here):
     id = here.start("echo one; echo two")
     here.end_of(id)
     assert here.output(id, wait_for="one", cursor=4)["found"] is None
     assert here.output(id, wait_for="two", cursor=4)["found"] == "two"
 
 
-def test_a_wait_for_what_never_comes_ends_with_the_job_or_by_its_limit(here):
+def test_a_wait_for_a_missing_text_ends_with_the_job_or_its_limit(here):
     assert here.output(here.start("echo other"), wait_for="this", wait=60)["found"] is None
     facts = here.output(here.start("echo other; sleep 900"), wait_for="this", wait=0.3)
     assert (facts["found"], facts["status"]) == (None, "running")
 
 
-def test_a_cancelled_wait_ends_at_once_with_what_is_there(here):
+def test_a_cancelled_wait_ends_at_once_with_the_current_output(here):
     id = here.start("echo so far; sleep 900")
     here.output(id, wait_for="so far")
     inner = here.context.for_call()
@@ -368,7 +368,7 @@ def test_waiting_readers_delay_no_other_call(here):
         assert here.end_of(other)["output"] == "other\n"
         assert here.output(id)["status"] == "running"
         here.input(id, "now\n")
-        assert [found.result()["output"] for found in waiting] == ["now\n"] * 16
+        assert [reading.result()["output"] for reading in waiting] == ["now\n"] * 16
 
 
 # --------------------------------------------------------------------------------------------------------- input
@@ -390,7 +390,7 @@ def test_without_stdin_it_is_empty_and_takes_no_input(on):
     assert "stdin" in refused.error
 
 
-def test_input_that_ended_or_is_nothing_is_refused(here):
+def test_empty_input_and_input_after_its_end_are_refused(here):
     id = here.start("cat > /dev/null; sleep 900", stdin=True)
     assert here.try_input(id).error_type == "validation_error"
     assert here.try_input(id, keys=["enter"]).error_type == "unavailable"
@@ -417,7 +417,7 @@ def test_the_texts_of_two_writers_never_mix(here, root):
     with ThreadPoolExecutor(2) as pool:
         writing = [pool.submit(here.input, id, letter * 1_000_000) for letter in "ab"]
         (root / "go").write_text("\n")
-        assert [found.result()["written_bytes"] for found in writing] == [1_000_000] * 2
+        assert [answer.result()["written_bytes"] for answer in writing] == [1_000_000] * 2
     here.input(id, end=True)
     assert here.end_of(id)["output"] in {"cab", "cba"}
 
@@ -442,7 +442,7 @@ def test_the_end_of_the_input_comes_wherever_in_a_line_a_terminal_is(on):
         assert on.end_of(id)["output"] == f"ready\n{text}ended\n".replace("\n", "\r\n")
 
 
-def test_ctrl_c_interrupts_what_runs_on_a_terminal(on):
+def test_ctrl_c_interrupts_the_foreground_program_of_a_terminal(on):
     id = on.start("trap 'echo interrupted' INT; echo ready; cat; echo ended", tty=True)
     on.output(id, wait_for="ready")
     on.input(id, "typed\n")
@@ -464,19 +464,19 @@ def test_a_shell_that_does_not_make_its_input_its_terminal_has_one(root, level):
 # ---------------------------------------------------------------------------------------------------- list and stop
 
 
-def test_the_list_has_every_job_with_what_became_of_it(here):
+def test_the_list_has_every_job_with_its_status(here):
     assert here.list() == []
     first = here.start("exit 7")
     here.end_of(first)
     second = here.start(f"sleep 900 # {'long ' * 100}")
-    ended, running = here.list()
-    assert (ended["id"], ended["command"], ended["status"], ended["exit_code"]) == (first, "exit 7", "ended", 7)
+    done, running = here.list()
+    assert (done["id"], done["command"], done["status"], done["exit_code"]) == (first, "exit 7", "ended", 7)
     assert (running["id"], running["status"], running["output_size"]) == (second, "running", 0)
     assert len(running["command"]) == 200
     assert running["age"] >= 0
 
 
-def test_a_stopped_job_is_asked_first_and_its_last_words_are_told(on):
+def test_a_stopped_job_may_exit_first_and_its_last_output_is_returned(on):
     id = on.start("exec 2> /dev/null; trap 'echo bye; exit 5' TERM; echo ready; while :; do sleep 0.05; done")
     on.output(id, wait_for="ready")
     facts = on.stop(id, grace=30)
@@ -504,7 +504,7 @@ def test_stopping_a_job_ends_all_its_processes(on, level, lifeline, script):
 
 
 @pytest.mark.slow
-def test_a_stop_whose_caller_gives_up_is_carried_out_all_the_same(here, lifeline):
+def test_a_stop_completes_after_its_caller_cancels(here, lifeline):
     id = here.start(f"exec 9> {lifeline.path}; trap '' TERM; echo ready; while :; do sleep 0.05; done")
     here.output(id, wait_for="ready")
     inner = here.context.for_call()
@@ -529,7 +529,7 @@ def test_a_job_that_has_ended_is_left_as_it_is(here):
 # ---------------------------------------------------------------------------------------------------- their number
 
 
-def test_too_many_running_jobs_are_refused_and_ended_ones_give_way_the_first_ended_first(root):
+def test_too_many_running_jobs_are_refused_and_the_oldest_ended_jobs_are_removed(root):
     with Conversation(root, "none") as conversation:
         running = [conversation.start("sleep 900") for _ in range(30)]
         later = conversation.start("read line", stdin=True)
@@ -618,7 +618,7 @@ def _descriptors():
     return len(os.listdir("/dev/fd"))
 
 
-# ------------------------------------------------------------------------------------------------- what a host is told
+# ------------------------------------------------------------------------------------------------- facts for a host
 
 
 def test_the_tools_say_which_of_them_are_dangerous():
@@ -628,12 +628,12 @@ def test_the_tools_say_which_of_them_are_dangerous():
     assert (JobStop.requires_approval, JobStop.destructive) == (False, False)
 
 
-def test_their_names_are_those_of_the_entry_points():
+def test_the_names_of_the_job_tools_match_their_entry_points():
     tools = (JobStart, JobOutput, JobInput, JobStop)
     assert [tool.name for tool in tools] == ["job_start", "job_output", "job_input", "job_stop"]
 
 
-def test_of_a_job_that_is_not_there_the_error_says_which_are_or_why_there_is_none(here):
+def test_the_error_for_an_unknown_job_lists_the_existing_jobs(here):
     assert "jobs end with the process" in here.try_output("job-9").error
     id = here.start("sleep 900")
     assert here.try_output("job-9").error == f"no job 'job-9'; there is {id}"

@@ -15,7 +15,7 @@ from tools_core import Context
 from tools_shell._process import _run
 
 
-def test_at_the_limit_the_whole_group_is_ended_and_the_output_so_far_is_kept(bash, lifeline, at_its_limit):
+def test_at_the_time_limit_the_process_group_ends_and_its_output_is_returned(bash, lifeline, at_its_limit):
     script = f"exec 9> {lifeline.path}; echo so far; (sleep 900 & sleep 900) & sleep 900"
     result = at_its_limit(bash, lambda result: result.metadata["output"], command=script)
     assert result.error_type == "timeout_error"
@@ -35,8 +35,8 @@ def test_the_process_group_ends_at_the_limit_without_a_supervisor(bash, all_at_o
         "nohup": "nohup sleep 900 & disown; sleep 900",
         "double fork": "(sh -c 'sleep 900 & wait' &); sleep 900",
     }
-    found = all_at_once(bash, scripts, timeout=2)
-    assert {name: result.error_type for name, result in found.items()} == dict.fromkeys(scripts, "timeout_error")
+    results = all_at_once(bash, scripts, timeout=2)
+    assert {name: result.error_type for name, result in results.items()} == dict.fromkeys(scripts, "timeout_error")
 
 
 def test_a_script_may_clean_up_when_it_is_asked_to_end(bash, root, at_its_limit):
@@ -62,7 +62,7 @@ def test_a_background_process_of_the_group_ends_with_the_script(bash, lifeline):
     assert lifeline.holders_are_gone()
 
 
-def test_what_is_still_on_its_way_when_the_script_ends_is_not_lost(bash, monkeypatch):
+def test_output_that_arrives_after_the_end_of_a_script_is_not_lost(bash, monkeypatch):
     monkeypatch.setattr(_run, "DRAIN", 60.0)  # a busy machine may take longer than usual to start two programs
     assert bash.call(command="echo late > >(cat; echo more)").output["output"] == "late\nmore\n"
 
@@ -89,7 +89,7 @@ def test_a_script_has_all_the_time_that_its_caller_has(bash):
     assert result.output["output"] == "ok\n"
 
 
-def test_what_has_ended_when_it_was_asked_to_is_not_waited_for(bash, lifeline, monkeypatch):
+def test_a_process_that_ends_on_request_does_not_delay_the_call(bash, lifeline, monkeypatch):
     monkeypatch.setattr(_run, "GRACE", 300.0)
     context, results = Context(), []
     call = {"command": f"exec 9> {lifeline.path}; echo begun >&9; exec sleep 900", "timeout": 600}
@@ -169,7 +169,7 @@ def test_64_calls_at_once_do_not_mix(bash):
 
 
 @pytest.mark.slow
-def test_who_is_stopped_may_clean_up_too(bash, root, at_its_limit):
+def test_a_suspended_process_may_clean_up_too(bash, root, at_its_limit):
     script = "trap 'echo cleaned > file; exit 5' TERM; kill -STOP $$; sleep 900"
     result = at_its_limit(bash, lambda _: (root / "file").exists(), command=script)
     assert result.metadata["exit_code"] == 5

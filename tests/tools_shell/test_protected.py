@@ -49,12 +49,12 @@ def control(folder):
 
 def everything(folder):
     """Return all names below a folder, with the content of files."""
-    found = {}
+    entries = {}
     for path in sorted(folder.rglob("*")):
         if "objects" not in path.parts and "logs" not in path.parts:
             is_file = path.is_file() and not path.is_symlink()
-            found[str(path.relative_to(folder))] = path.read_bytes() if is_file else None
-    return found
+            entries[str(path.relative_to(folder))] = path.read_bytes() if is_file else None
+    return entries
 
 
 ATTACKS = {
@@ -128,7 +128,7 @@ def test_protected_files_below_thousands_of_folders_are_read_only(root, sandboxe
     assert "created 2098/.envrc: programs may run it" in result.content
 
 
-def test_nothing_appears_in_an_empty_workspace(root, level):
+def test_a_call_leaves_no_files_in_an_empty_workspace(root, level):
     tool = Bash(root, sandbox=level)
     assert tool.call(command="ls -A; find . -mindepth 1 -empty -delete").output["output"] == ""
     assert os.listdir(root) == []
@@ -205,7 +205,7 @@ def test_a_file_with_another_name_is_reported_as_unprotected(root, sandboxed):
 
 
 @pytest.mark.parametrize("link", [".git", ".git/hooks", ".claude"])
-def test_a_protected_folder_that_is_a_link_is_reported_as_unprotected(root, sandboxed, link):
+def test_a_protected_folder_behind_a_symlink_is_reported_as_unprotected(root, sandboxed, link):
     make_repository(root)
     (root / link).parent.mkdir(exist_ok=True)
     if (root / link).exists():
@@ -329,9 +329,7 @@ def test_the_output_of_a_job_names_protected_files_once(root, sandboxed):
 
 @pytest.mark.parametrize("script", ["echo evil > $F/ask-tools/policy.toml", "mv $F old; mkdir -p $F/ask-tools; ls"])
 @pytest.mark.parametrize("exists", [True, False])
-def test_the_settings_of_the_user_are_out_of_reach_if_the_workspace_is_the_home(
-    root, level, monkeypatch, script, exists
-):
+def test_commands_cannot_access_user_settings_if_the_workspace_is_the_home(root, level, monkeypatch, script, exists):
     """A policy that a command writes would decide about the next one."""
     if level not in {"bubblewrap", "landlock"}:
         pytest.skip("it is not a sandbox")

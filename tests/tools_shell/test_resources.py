@@ -18,13 +18,13 @@ def limited(root, level):
     if level == "none":
         pytest.skip("level none has no limits")
 
-    def made(**resources):
+    def make(**resources):
         return Bash(str(root), sandbox=Sandbox(level=level, resources=Resources(**resources)))
 
-    return made
+    return make
 
 
-def test_where_no_limit_holds_the_result_says_so(root):
+def test_a_result_without_limits_reports_their_absence(root):
     limited = Bash(str(root), sandbox=Sandbox(level="none", resources=Resources(file_size=1)))
     assert "limits" in limited.call(command="true").metadata["not_isolated"]
     assert "limits" not in Bash(str(root), sandbox="contained").call(command="true").metadata["not_isolated"]
@@ -143,7 +143,7 @@ def test_a_job_that_exceeds_a_limit_is_killed_with_the_reason(limited, root, lif
 
 def test_a_file_that_grows_too_large_is_named(limited):
     result = limited(file_size=10_000).call(command="head -c 1000000 /dev/zero > file")
-    if result.ok:  # a program that ignores the signal sees the write fail, and says so itself
+    if result.ok:  # a program that ignores the signal reports the failed write itself
         assert "File too large" in result.output["output"]
     else:
         assert "file size limit 10 kB" in result.error
@@ -155,7 +155,7 @@ def test_a_file_never_grows_beyond_the_limit(limited, root):
 
 
 @pytest.mark.parametrize("session", [{}, {"session": "s"}])
-def test_an_exit_code_that_only_looks_like_a_limit_is_none(limited, session):
+def test_an_exit_code_alone_is_not_reported_as_a_limit(limited, session):
     result = limited(cpu=5).call(command="exit 152", **session)
     assert (result.ok, result.output["exit_code"]) == (True, 152)
 
@@ -174,19 +174,19 @@ def test_files_in_memory_take_no_more_than_the_limit_on_memory_together(limited)
     assert output["output"].count("No space left") == 3
 
 
-def test_what_the_limits_allow_is_left_alone(limited):
+def test_a_script_within_its_limits_runs_undisturbed(limited):
     tool = limited(cpu=30, memory=1 << 30, processes=200, file_size=1 << 20, open_files=100)
     script = "seq 100000 | sort -n | tail -1; for n in $(seq 20); do sleep 0.05 & done; wait; echo done"
     assert tool.call(command=script).output["output"] == "100000\ndone\n"
 
 
 @pytest.mark.slow
-def test_what_wraps_a_command_is_not_counted_among_its_processes(limited):
+def test_wrapper_processes_do_not_count_against_the_process_limit(limited):
     assert limited(processes=1).call(command="for ((n = 0; n < 300000; n++)); do :; done").ok
     assert limited(processes=2).call(command="sleep 0.3; echo done").output["output"] == "done\n"
 
 
-def test_a_limit_on_files_is_none_on_what_code_comes_to(root, level):
+def test_a_file_size_limit_does_not_limit_the_value_of_code(root, level):
     tool = Python(str(root), sandbox=Sandbox(level=level, resources=Resources(file_size=1)))
     output = tool.call(code="print('out')\n'x' * 10_000").output
     assert (output["value"], output["output"]) == (repr("x" * 10_000), "out\n")
@@ -211,12 +211,12 @@ def test_memory_that_several_processes_share_counts_once(limited, root):
 
 
 @pytest.mark.parametrize("value", [0, -1, True, "1"])
-def test_a_limit_that_is_none_is_refused_when_it_is_set(value):
+def test_an_invalid_limit_is_refused_at_once(value):
     with pytest.raises(ValueError, match="memory must be a number above 0"):
         Resources(memory=value)
 
 
-def test_a_job_is_the_first_to_go_when_memory_runs_out_from_its_first_step_on(limited):
+def test_the_kernel_kills_jobs_first_when_memory_runs_out(limited):
     script = "cat /proc/$$/oom_score_adj; (cat /proc/$BASHPID/oom_score_adj) & wait"
     tool = limited()
     with ThreadPoolExecutor(10) as threads:
@@ -240,7 +240,7 @@ def test_the_limits_of_each_process_hold(limited):
     assert tool.call(command="echo $(ulimit -n) $(ulimit -f)").output["output"].split() == ["60", "1024"]
 
 
-def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limited):
+def test_no_process_can_raise_its_limits_or_write_a_core_dump(limited):
     tool = limited(open_files=60, file_size=1 << 20)
     output = tool.call(command="echo $(ulimit -Hn) $(ulimit -Hf) $(ulimit -Hc)").output
     assert output["output"].split() == ["60", "1024", "0"]
@@ -248,7 +248,7 @@ def test_no_process_can_lift_its_limits_and_none_writes_its_memory_to_disk(limit
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the kernel limits the processes of a user, and lets only root run first")
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_who_watches_over_the_processes_of_root_runs_before_them(limited):
+def test_the_supervisor_of_root_processes_has_a_higher_scheduling_priority(limited):
     fields = limited().call(command="cat /proc/$PPID/stat").output["output"].rpartition(")")[2].split()
     assert int(fields[38]) == os.SCHED_RR  # proc_pid_stat(5), field 41
 

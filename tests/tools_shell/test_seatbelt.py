@@ -1,4 +1,4 @@
-"""The profile for sandbox-exec of macOS: what it allows, and in which order. No test has run it there."""
+"""The profile for sandbox-exec of macOS: its rules and their order. No test has run it on macOS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools_shell import Bash
 from tools_shell._sandbox._seatbelt import profile, wrap
 from tools_shell._sandbox._visible import Visible
 
-SEEN = Visible(
+VISIBLE = Visible(
     readable=("/usr",),
     writable=("/home/work",),
     guarded=("/home/work/.venv",),
@@ -31,7 +31,7 @@ def decisions(text, operation, path):
 
 
 def make_profile(*, network=False):
-    return profile(SEEN, ["/home/work/sub/.git/hooks"], "/private/tmp/x", network=network)
+    return profile(VISIBLE, ["/home/work/sub/.git/hooks"], "/private/tmp/x", network=network)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_the_network_is_allowed_on_request_only():
 
 
 def test_a_path_cannot_end_its_string_in_the_profile():
-    seen = Visible((), ('/a"\\) (allow default',))
-    text = profile(seen, (), "/t", network=False)
+    visible = Visible((), ('/a"\\) (allow default',))
+    text = profile(visible, (), "/t", network=False)
     assert r'(subpath "/a\"\\) (allow default")' in text
     assert text.count("(") - text.count("\\)") >= text.count("(allow") > 0
 
 
 def test_a_command_gets_a_private_home_and_keeps_its_arguments():
-    arguments, environment = wrap(["/bin/ls", "-l"], {"HOME": "/home", "A": "b"}, SEEN, (), network=False)
+    arguments, environment = wrap(["/bin/ls", "-l"], {"HOME": "/home", "A": "b"}, VISIBLE, (), network=False)
     assert (arguments[:2], arguments[3:]) == (["/usr/bin/sandbox-exec", "-p"], ["/bin/ls", "-l"])
     assert environment["A"] == "b"
     assert environment["HOME"] == environment["TMPDIR"] != "/home"

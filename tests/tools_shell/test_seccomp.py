@@ -57,7 +57,7 @@ def machine(request):
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
-def test_what_no_command_needs_is_always_refused(machine, settings):
+def test_dangerous_system_calls_are_always_refused(machine, settings):
     for name in NEVER:
         assert outcome(machine, name, **settings) == errno.EPERM, name
 
@@ -93,7 +93,7 @@ def test_an_unknown_machine_has_no_filter():
     st.integers(0, HIGHEST),
     st.lists(WORDS, min_size=6, max_size=6),
 )
-def test_the_upper_half_of_an_argument_changes_nothing(machine, settings, number, arguments):
+def test_the_upper_half_of_an_argument_does_not_affect_the_decision(machine, settings, number, arguments):
     code = program(**settings, arch=machine)
     lower = [word & 0xFFFFFFFF for word in arguments]
     assert decide(code, AUDIT[machine], number, arguments) == decide(code, AUDIT[machine], number, lower)
@@ -111,7 +111,7 @@ def test_set_id_bits_are_refused_wherever_a_mode_is_given(mode):
 
 
 @given(st.integers(0, 0xFFFFFFFF), st.integers(0, 0o7777), st.booleans())
-def test_opening_refuses_set_id_bits_of_new_files_and_where_asked_emptying_by_reading(flags, mode, truncation):
+def test_opening_refuses_set_id_bits_and_optionally_truncation_by_readers(flags, mode, truncation):
     makes = bool(flags & (os.O_CREAT | 0o20000000)) and bool(mode & 0o6000)
     empties = truncation and bool(flags & os.O_TRUNC) and flags & 3 not in {1, 2}
     for machine, name, before in (("x86_64", "open", 1), ("x86_64", "openat", 2), ("aarch64", "openat", 2)):
@@ -127,14 +127,14 @@ def test_new_namespaces_are_refused_and_other_ways_to_fork_are_not(flags):
 
 
 @given(st.integers(0, 50), st.integers(0, 20))
-def test_sockets_are_those_of_the_setting(family, protocol):
+def test_socket_families_depend_on_the_network_setting(family, protocol):
     internet = family in {2, 10} or (family, protocol) == (16, 0)
     for machine in AUDIT:
         assert outcome(machine, "socket", family, 1, protocol) == errno.EPERM
         assert (outcome(machine, "socket", family, 1, protocol, network=True) is None) is internet
         for network in (False, True):
-            own = outcome(machine, "socket", family, 1, protocol, network=network, own_namespaces=True)
-            assert (own is None) is (internet or family == 1)
+            result = outcome(machine, "socket", family, 1, protocol, network=network, own_namespaces=True)
+            assert (result is None) is (internet or family == 1)
 
 
 @given(st.integers(0, 50), st.integers(0, 0xFFFFFFFF))
@@ -208,12 +208,12 @@ class TestInTheKernel:
             timeout=60,
         )
 
-    @pytest.mark.skipif(platform.machine() != "x86_64", reason="the old calls are those of x86")
+    @pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 has the old calls")
     def test_a_32_bit_call_ends_the_program(self):
         assert self.run(OLD_CALL.replace("install_seccomp_filter", "len", 1)).stdout.startswith("called")
-        ended = self.run(OLD_CALL)
-        assert (ended.stdout, -ended.returncode) == ("", 31)  # SIGSYS
+        completed = self.run(OLD_CALL)
+        assert (completed.stdout, -completed.returncode) == ("", 31)  # SIGSYS
 
-    def test_where_landlock_cannot_see_it_files_are_not_emptied_but_by_writers(self, tmp_path):
+    def test_only_writers_can_truncate_files_if_landlock_does_not_check_truncation(self, tmp_path):
         (tmp_path / "file").write_text("text")
         assert self.run(TRUNCATING, str(tmp_path / "file")).stdout.split() == ["1", "1", "1", "4", "done", "done", "0"]

@@ -15,7 +15,7 @@ from tools_shell import Bash
 VALUE = "sk-Pq7/Zt+9=xYw2&LmN"
 
 
-def shown(root, text, **settings):
+def redacted(root, text, **settings):
     """Return the output of a command that prints a file with that text."""
     (root / "file").write_text(text)
     return Bash(root, sandbox="none", **settings).call(command="cat file").output["output"]
@@ -43,7 +43,7 @@ def shown(root, text, **settings):
 )
 def test_the_value_of_a_variable_with_a_secret_name_is_redacted(root, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
-    assert shown(root, f"a {value} b") == f"a [redacted {name}] b"
+    assert redacted(root, f"a {value} b") == f"a [redacted {name}] b"
 
 
 def test_the_password_of_a_url_is_redacted(root, monkeypatch):
@@ -55,7 +55,7 @@ def test_the_password_of_a_url_is_redacted(root, monkeypatch):
     }
     for name, value in addresses.items():
         monkeypatch.setenv(name, value)
-    lines = shown(root, "\n".join(addresses.values())).split("\n")
+    lines = redacted(root, "\n".join(addresses.values())).split("\n")
     assert lines[0] == "postgres://user:[redacted DATABASE_URL]@db.example.org:5432/x"
     assert lines[1] == addresses["SENTRY_DSN"]
     assert lines[2] == "redis://:[redacted REDIS_URL]@localhost/0"
@@ -87,7 +87,7 @@ def test_the_password_of_a_url_is_redacted(root, monkeypatch):
 def test_common_values_are_not_redacted(root, monkeypatch, name, value):
     if name != "PATH":
         monkeypatch.setenv(name, value)
-    assert shown(root, f"a {value} b") == f"a {value} b"
+    assert redacted(root, f"a {value} b") == f"a {value} b"
 
 
 # ---------------------------------------------------------------------------------------------- in output
@@ -96,7 +96,7 @@ def test_common_values_are_not_redacted(root, monkeypatch, name, value):
 def test_secrets_are_redacted_in_base64_and_urls(root):
     forms = [VALUE, base64.b64encode(VALUE.encode()).decode(), urllib.parse.quote(VALUE, safe="")]
     forms += [base64.urlsafe_b64encode(VALUE.encode()).decode(), urllib.parse.quote_plus(VALUE)]
-    output = shown(root, "\n".join(f"a {form} b" for form in forms), secrets=[VALUE])
+    output = redacted(root, "\n".join(f"a {form} b" for form in forms), secrets=[VALUE])
     assert VALUE[3:9] not in output
     assert output.count("[redacted SECRET_1]") == len(forms)
 
@@ -105,11 +105,11 @@ def test_secrets_are_redacted_in_base64_and_urls(root):
 @given(before=st.binary(max_size=9), after=st.binary(max_size=9))
 def test_a_secret_inside_longer_base64_is_redacted(tmp_path_factory, before, after):
     text = base64.b64encode(before + VALUE.encode() + after).decode()
-    assert "[redacted SECRET_1]" in shown(tmp_path_factory.getbasetemp(), text, secrets=[VALUE])
+    assert "[redacted SECRET_1]" in redacted(tmp_path_factory.getbasetemp(), text, secrets=[VALUE])
 
 
 def test_the_longer_of_two_secrets_is_redacted(root):
-    output = shown(root, "abcdefgh-12345678 abcdefgh", secrets=["abcdefgh", "abcdefgh-12345678"])
+    output = redacted(root, "abcdefgh-12345678 abcdefgh", secrets=["abcdefgh", "abcdefgh-12345678"])
     assert output == "[redacted SECRET_2] [redacted SECRET_1]"
 
 
@@ -121,13 +121,13 @@ def test_a_secret_at_the_cut_of_output_is_redacted(root):
 
 def test_both_values_of_a_changed_variable_are_redacted(root, monkeypatch):
     monkeypatch.setenv("SOME_TOKEN", "tok-0123456789")
-    output = shown(root, "a tok-0123456789 b tok-abcdefgh c", env={"SOME_TOKEN": "tok-abcdefgh"})
+    output = redacted(root, "a tok-0123456789 b tok-abcdefgh c", env={"SOME_TOKEN": "tok-abcdefgh"})
     assert output == "a [redacted SOME_TOKEN] b [redacted SOME_TOKEN] c"
 
 
 def test_a_secret_of_a_variable_with_an_undecodable_name_is_redacted(root, monkeypatch):
     monkeypatch.setenv(os.fsdecode(b"API\xff_TOKEN"), "tok-0123456789")
-    assert shown(root, "a tok-0123456789 b") == "a [redacted API\\xff_TOKEN] b"
+    assert redacted(root, "a tok-0123456789 b") == "a [redacted API\\xff_TOKEN] b"
 
 
 # ---------------------------------------------------------------------------------------------- the environment

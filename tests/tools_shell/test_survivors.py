@@ -34,7 +34,7 @@ ESCAPES = {
     "stops itself": "(setsid sh -c 'kill -STOP $$; sleep 900' &) ; kill -STOP $$",
     "hops from session to session": f"{sys.executable} hopper.py & sleep 900",
     "many at once": "for n in $(seq 200); do setsid sleep 900 & done; wait",
-    "groups of their own": "set -m; for n in $(seq 20); do sleep 900 & done; wait",
+    "separate groups": "set -m; for n in $(seq 20); do sleep 900 & done; wait",
 }
 
 
@@ -51,10 +51,10 @@ def hopper(root):
 
 
 @pytest.mark.slow
-def test_at_its_limit_all_of_it_ends(bash, hopper, all_at_once):
-    found = all_at_once(bash, ESCAPES, timeout=3)
-    assert {name: result.error_type for name, result in found.items()} == dict.fromkeys(ESCAPES, "timeout_error")
-    assert [name for name, result in found.items() if "survivors" in result.metadata] == []
+def test_all_processes_of_a_call_end_at_its_time_limit(bash, hopper, all_at_once):
+    results = all_at_once(bash, ESCAPES, timeout=3)
+    assert {name: result.error_type for name, result in results.items()} == dict.fromkeys(ESCAPES, "timeout_error")
+    assert [name for name, result in results.items() if "survivors" in result.metadata] == []
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_at_its_limit_all_of_it_ends(bash, hopper, all_at_once):
         f"{sys.executable} hopper.py > /dev/null 2>&1 &",
     ],
 )
-def test_when_it_ends_by_itself_all_that_it_left_behind_ends(bash, lifeline, hopper, script):
+def test_when_a_script_ends_all_its_remaining_processes_end(bash, lifeline, hopper, script):
     result = bash.call(command=f"exec 9> {lifeline.path}; {script}\necho done")
     assert result.output["output"] == "done\n"
     assert "background" in result.output
     assert lifeline.holders_are_gone()
 
 
-def test_nothing_becomes_another_user_s_whom_no_signal_of_ours_would_reach(bash):
+def test_commands_cannot_gain_privileges_and_escape_our_signals(bash):
     assert bash.call(command="grep NoNewPrivs /proc/self/status").output["output"].split()[1] == "1"
 
 
@@ -88,7 +88,7 @@ def host(root, level, script):
 
 
 @pytest.mark.parametrize("script", ["sleep 900", *ESCAPES.values()], ids=["plain", *ESCAPES])
-def test_when_the_host_is_killed_all_of_it_ends(root, level, lifeline, hopper, script):
+def test_all_processes_of_a_call_end_when_the_host_is_killed(root, level, lifeline, hopper, script):
     with host(root, level, f"exec 9> {lifeline.path}; echo begun >&9; {script}") as process:
         lifeline.wait_for(b"begun\n")
         process.kill()
@@ -103,18 +103,18 @@ def server_of(root):
 
 @pytest.fixture
 def supervisor_of_the_job(root, children_of):
-    """That of the only job of this test; sessions of earlier ones may go on, and other jobs may be just leaving."""
+    """Find the supervisor of this test's only job: earlier sessions may still run, and other jobs may be ending."""
 
     def supervisors():
         return set(children_of(server))
 
     def find():
-        while len(found := supervisors() - known) != 1:
+        while len(new := supervisors() - before) != 1:
             pass
-        return found.pop()
+        return new.pop()
 
     server = server_of(root)
-    known = supervisors()
+    before = supervisors()
     return find
 
 
@@ -192,8 +192,8 @@ def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root,
 
 def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root):
     # A terminal sends it to a process group, and no group is part of two sessions.
-    told = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["output"]
-    supervisor, (_, server, _, session, *_) = int(told.split()[0]), told.rpartition(")")[2].split()
+    status = Bash(str(root), sandbox="contained").call(command="cat /proc/$PPID/stat").output["output"]
+    supervisor, (_, server, _, session, *_) = int(status.split()[0]), status.rpartition(")")[2].split()
     assert int(session) == supervisor
     assert os.getsid(int(server)) == int(server)
 
@@ -207,13 +207,13 @@ def test_the_server_keeps_no_folder_busy(root):
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
 @pytest.mark.parametrize("secret", ["environ", "mem", "fd/0", "cwd/."])
 def test_a_job_cannot_read_the_memory_of_its_supervisor(bash, secret):
-    for who in ("$PPID", "$(cut -d ' ' -f 4 /proc/$PPID/stat)"):
-        output = bash.call(command=f"head -c 1 /proc/{who}/{secret}").output
+    for process in ("$PPID", "$(cut -d ' ' -f 4 /proc/$PPID/stat)"):
+        output = bash.call(command=f"head -c 1 /proc/{process}/{secret}").output
         assert "Permission denied" in output["output"]
 
 
 @pytest.mark.slow
-def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_new_one(root, level):
+def test_jobs_survive_a_killed_server_and_later_calls_start_another(root, level):
     tool = Bash(str(root), sandbox=level)
     script = "echo begun > begun; until test -e go; do sleep 0.01; done; echo done"
     os.mkfifo(root / "begun")
@@ -230,7 +230,7 @@ def test_when_the_server_of_supervisors_is_killed_jobs_go_on_and_the_next_has_a_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["contained"], indirect=True)
-def test_nothing_grows_over_1000_calls(root, bash, children_of):
+def test_descriptors_threads_and_processes_do_not_grow_over_1000_calls(root, bash, children_of):
     def counts():
         return len(os.listdir("/proc/self/fd")), threading.active_count(), children_of(os.getpid())
 

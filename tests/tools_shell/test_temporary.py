@@ -24,9 +24,7 @@ def supervisors(children_of):
 
 
 @pytest.mark.parametrize("level", ["landlock"], indirect=True)
-def test_nothing_is_left_of_what_a_command_has_put_into_its_temporary_folder(
-    root, level, tmp_path, monkeypatch, children_of
-):
+def test_the_temporary_folder_of_a_command_is_removed_with_its_content(root, level, tmp_path, monkeypatch, children_of):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (root / "file").write_text("kept")
     (root / "file").chmod(0o440)

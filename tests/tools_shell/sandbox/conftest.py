@@ -160,7 +160,7 @@ class Place:
             pytest.skip(reason)
         workdir = settings.pop("workdir", str(self.root))
         source = os.memfd_create("stdin")
-        said = {
+        order = {
             "user": self.user,
             "sandbox_level": sandbox_level,
             "root": settings.pop("root", str(self.root)),
@@ -185,12 +185,12 @@ class Place:
         try:
             done = subprocess.run(
                 [sys.executable, "-c", HOST],
-                input=json.dumps(said),
+                input=json.dumps(order),
                 capture_output=True,
                 text=True,
                 check=False,
                 timeout=300,
-                pass_fds=(said["stdin"], *extra),
+                pass_fds=(order["stdin"], *extra),
             )
         finally:
             os.close(source)
@@ -198,18 +198,18 @@ class Place:
 
     def attack(self, sandbox_level, attacks, *, environment=None, **more):
         """Run attacks, blocks of Python, and return what became of each."""
-        told = {
+        variables = {
             "ATTACKS": json.dumps(attacks),
             "NUMBERS": json.dumps({name: int(two[os.uname().machine == "aarch64"]) for name, two in NUMBERS.items()}),
             **(environment or {}),
         }
-        ran = self.run(sandbox_level, PYTHON, "-I", "-S", "-c", ATTACKS, environment=told, **more)
-        said = dict(json.loads(line) for line in ran.stdout.splitlines())
-        assert said.keys() == attacks.keys(), ran.stderr
-        return said
+        ran = self.run(sandbox_level, PYTHON, "-I", "-S", "-c", ATTACKS, environment=variables, **more)
+        outcomes = dict(json.loads(line) for line in ran.stdout.splitlines())
+        assert outcomes.keys() == attacks.keys(), ran.stderr
+        return outcomes
 
     def refuses(self, sandbox_level, attacks, **more):
-        """Return whether every attack is refused; those that are not are shown."""
+        """Return true if every attack is refused; otherwise fail with the outcomes of the others."""
         others = {
             name: how
             for name, how in self.attack(sandbox_level, attacks, **more).items()
@@ -229,8 +229,8 @@ def why_not(sandbox_level, user):
     if not shutil.which("bwrap"):
         return "bubblewrap is not installed"
     words = ["bwrap", "--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "/bin/true"]
-    ended = subprocess.run(words, capture_output=True, check=False, cwd="/", **as_user(user))
-    return "this system allows no user namespaces" if ended.returncode else None
+    completed = subprocess.run(words, capture_output=True, check=False, cwd="/", **as_user(user))
+    return "this system allows no user namespaces" if completed.returncode else None
 
 
 def as_user(user):
@@ -242,9 +242,9 @@ def as_user(user):
     ids=lambda user: "root" if user == 0 else "user",
 )
 def place(request):
-    made = Place(request.param)
-    yield made
-    made.close()
+    a_place = Place(request.param)
+    yield a_place
+    a_place.close()
 
 
 # Containers may refuse a new /proc.
@@ -283,14 +283,14 @@ class Listeners:
             **dict.fromkeys(("tcp", "stream", "abstract"), lambda listener: listener.accept()[0].close()),
             **dict.fromkeys(("udp", "letters"), lambda listener: listener.recv(10)),
         }
-        found = set()
+        kinds_hit = set()
         for kind, take in kinds.items():
             try:
                 take(getattr(self, kind))
             except BlockingIOError:
                 continue
-            found.add(kind)
-        return found
+            kinds_hit.add(kind)
+        return kinds_hit
 
     def close(self):
         for listener in (self.tcp, self.udp, self.stream, self.letters, self.abstract):
@@ -299,6 +299,6 @@ class Listeners:
 
 @pytest.fixture
 def listeners(place):
-    made = Listeners(place)
-    yield made
-    made.close()
+    sockets = Listeners(place)
+    yield sockets
+    sockets.close()

@@ -79,15 +79,15 @@ HARMLESS = {
 }
 
 
-def test_nothing_outside_of_the_workspace_is_read_or_changed(place, sandbox_level):
+def test_files_outside_the_workspace_are_neither_read_nor_changed(place, sandbox_level):
     before = place.state()
     assert place.refuses(sandbox_level, FILES)
     assert place.state() == before
 
 
 def test_the_same_succeeds_without_a_sandbox(place):
-    said = place.attack("none", {**METADATA, **FILES})
-    assert {name: how for name, how in said.items() if how != "done"} == {}
+    outcomes = place.attack("none", {**METADATA, **FILES})
+    assert {name: how for name, how in outcomes.items() if how != "done"} == {}
 
 
 def test_in_bubblewrap_not_even_modes_and_times_outside_are_known_or_changed(place):
@@ -96,7 +96,7 @@ def test_in_bubblewrap_not_even_modes_and_times_outside_are_known_or_changed(pla
     assert place.state() == before
 
 
-def test_what_is_the_whole_machine_is_neither_read_nor_changed(place, sandbox_level):
+def test_settings_of_the_machine_are_neither_read_nor_changed(place, sandbox_level):
     assert place.refuses(sandbox_level, SYSTEM)
     # Some kernels are built without modules, or kexec.
     assert set(place.attack(sandbox_level, HARMLESS).values()) <= {"refused EPERM", "refused ENOSYS"}
@@ -120,7 +120,7 @@ os.pwrite(os.open('/proc/self/mem', os.O_RDWR), b'spoilt', at)
 }
 
 
-def test_what_is_readable_can_be_read_and_executed_but_not_written(place, sandbox_level):
+def test_readable_paths_can_be_read_and_executed_but_not_written(place, sandbox_level):
     before = place.state()
     begin = "SHOWN = os.path.dirname(OUT) + '/shown/file'; assert open(SHOWN).read() == 'canary'\n"
     attacks = {name: begin + body for name, body in READ_ONLY.items()}
@@ -131,11 +131,11 @@ def test_what_is_readable_can_be_read_and_executed_but_not_written(place, sandbo
     assert place.run(sandbox_level, str(place.shown / "program"), readable=[str(place.shown)]).stdout == "ran\n"
 
 
-def test_what_is_writable_can_be_written(place, sandbox_level):
-    said = place.attack(
+def test_writable_paths_can_be_written(place, sandbox_level):
+    outcomes = place.attack(
         sandbox_level, {"write": "open(OUT + '/new', 'x').write('made')"}, writable=[str(place.outside)]
     )
-    assert said == {"write": "done"}
+    assert outcomes == {"write": "done"}
     assert (place.outside / "new").read_text() == "made"
 
 
@@ -152,12 +152,12 @@ SET_ID = {
 }
 
 
-def test_no_set_id_file_is_made(place, sandbox_level):
+def test_set_id_files_cannot_be_created(place, sandbox_level):
     assert place.refuses(sandbox_level, SET_ID)
     assert [path for path in place.root.rglob("*") if path.stat().st_mode & 0o6000] == []
 
 
-def test_a_workspace_in_the_home_shows_nothing_else_of_it(place, sandbox_level):
+def test_a_workspace_in_the_home_hides_the_rest_of_the_home(place, sandbox_level):
     project = place.home / "project"
     project.mkdir()
     project.chmod(0o777)
@@ -166,10 +166,10 @@ def test_a_workspace_in_the_home_shows_nothing_else_of_it(place, sandbox_level):
     assert ran.stdout == ""
 
 
-def test_a_workspace_that_is_the_root_of_all_has_no_devices_and_no_kernel_settings(place, sandbox_level):
-    made = {"write": "open(OUT + '/new', 'x')"}
+def test_a_workspace_at_the_file_system_root_excludes_devices_and_kernel_settings(place, sandbox_level):
+    attack = {"write": "open(OUT + '/new', 'x')"}
     workspace = {"root": "/", "workdir": str(place.root)}
-    assert place.attack(sandbox_level, made, **workspace) == {"write": "done"}
+    assert place.attack(sandbox_level, attack, **workspace) == {"write": "done"}
     assert (place.outside / "new").exists()
     names = ("settings of the kernel", "the magic key", "devices of sysfs", "raw disks")
     assert place.refuses(sandbox_level, {name: SYSTEM[name] for name in names}, **workspace)

@@ -15,8 +15,8 @@ OTHERS = {
     "read its memory": "open(f'/proc/{BYSTANDER}/mem', 'rb')",
     "read its memory by a call": "system('process_vm_readv', BYSTANDER, None, 0, None, 0, 0)",
     "read its environment": "open(f'/proc/{BYSTANDER}/environ').read()",
-    "look at its folder": "os.listdir(f'/proc/{BYSTANDER}/cwd/')",
-    "look at its files": "os.readlink(f'/proc/{BYSTANDER}/fd/0')",
+    "list its folder": "os.listdir(f'/proc/{BYSTANDER}/cwd/')",
+    "read a link to its file": "os.readlink(f'/proc/{BYSTANDER}/fd/0')",
     "take its files": "system('pidfd_getfd', os.pidfd_open(BYSTANDER), 0, 0)",
     "compare with it": "system('kcmp', BYSTANDER, BYSTANDER, 1, 0, 0)",
     "limit it": "call('prlimit', BYSTANDER, 7, (ctypes.c_ulong * 2)(8, 8), None)",
@@ -51,12 +51,12 @@ def test_processes_outside_are_neither_read_nor_touched(place, sandbox_level):
 
 
 def test_the_same_succeeds_without_a_sandbox(place):
-    said = place.attack("none", OTHERS)
-    assert {name: how for name, how in said.items() if how != "done"}.keys() <= {"read its memory by a call"}
+    outcomes = place.attack("none", OTHERS)
+    assert {name: how for name, how in outcomes.items() if how != "done"}.keys() <= {"read its memory by a call"}
     place.bystander.wait(60)
 
 
-def test_the_environment_of_who_started_it_is_unreadable(place, sandbox_level):
+def test_the_environment_of_the_host_is_unreadable(place, sandbox_level):
     started_it = {os.getpid(), os.getppid()} - {1}  # a sandbox may have its own first process
     read = {str(pid): f"open('/proc/{pid}/environ').read()" for pid in started_it}
     assert place.refuses(sandbox_level, read)
@@ -71,7 +71,7 @@ def pending(pid):
     return int(status.partition("ShdPnd:")[2].split()[0], 16)
 
 
-def test_a_signal_to_all_reaches_nobody_outside(place, sandbox_level):
+def test_a_signal_to_all_processes_stays_in_the_sandbox(place, sandbox_level):
     # Processes ignore this signal unless they ask for it: a sandbox that fails must not harm the machine.
     place.run(sandbox_level, place.python, "-c", "import os, signal; os.kill(-1, signal.SIGURG)")
     assert pending(place.bystander.pid) == 0
@@ -79,7 +79,7 @@ def test_a_signal_to_all_reaches_nobody_outside(place, sandbox_level):
     assert pending(place.bystander.pid) == 1 << (signal.SIGURG - 1)
 
 
-def test_no_capability_is_left_and_none_is_gained(place, sandbox_level):
+def test_commands_have_no_capabilities_and_cannot_gain_any(place, sandbox_level):
     ran = place.run(sandbox_level, "/bin/cat", "/proc/self/status")
     status = dict(line.split(":\t", 1) for line in ran.stdout.splitlines())
     assert {int(status[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
@@ -114,7 +114,7 @@ def terminals(place):
         os.close(descriptor)
 
 
-def test_nothing_is_typed_into_the_terminal(place, sandbox_level, terminals):
+def test_a_command_cannot_type_into_the_terminal(place, sandbox_level, terminals):
     for code in (0x5412, 0x541C):
         for high in (0, 1 << 32):
             attack = {"type": f"call('ioctl', 0, ctypes.c_ulong({code | high}), b'x')"}

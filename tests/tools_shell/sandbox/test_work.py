@@ -30,18 +30,18 @@ WORKS = {
 def test_ordinary_work_is_not_disturbed(place, sandbox_level):
     run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
     works = {name: run.format(script) for name, script in WORKS.items()}
-    said = place.attack(sandbox_level, works, environment={"PYTHON": place.python})
-    assert {name: how for name, how in said.items() if how != "done"} == {}
+    outcomes = place.attack(sandbox_level, works, environment={"PYTHON": place.python})
+    assert {name: how for name, how in outcomes.items() if how != "done"} == {}
 
 
 @pytest.mark.parametrize("path", ["/", "/tmp"])  # noqa: S108  (that of the system)
-def test_there_is_room_for_temporary_files_although_those_of_the_system_are_shown(place, sandbox_level, path):
+def test_temporary_files_work_if_the_temporary_folder_of_the_system_is_readable(place, sandbox_level, path):
     run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
     works = {name: run.format(WORKS[name]) for name in ("temporary files", "a home")}
     if sandbox_level != "landlock":  # which has no semaphores
         works["semaphores"] = "import multiprocessing; multiprocessing.Lock()"
-    said = place.attack(sandbox_level, works, readable=[path])
-    assert {name: how for name, how in said.items() if how != "done"} == {}
+    outcomes = place.attack(sandbox_level, works, readable=[path])
+    assert {name: how for name, how in outcomes.items() if how != "done"} == {}
 
 
 def test_version_control_works(place, sandbox_level):
@@ -53,7 +53,7 @@ def test_version_control_works(place, sandbox_level):
 
 
 @pytest.mark.parametrize("program", ["socket.socket().bind(('127.0.0.1', 0))", "multiprocessing.Lock()"])
-def test_in_bubblewrap_a_command_has_a_network_and_shared_memory_of_its_own(place, program):
+def test_in_bubblewrap_a_command_has_a_private_network_and_shared_memory(place, program):
     ran = place.run("bubblewrap", place.python, "-c", f"import multiprocessing, socket; {program}")
     assert ran.code == 0, ran.stderr
 
@@ -75,10 +75,10 @@ def test_descriptors_come_through_and_no_others(place, sandbox_level):
 
 
 def test_the_environment_comes_through_and_is_not_that_of_the_sandbox_itself(place, sandbox_level):
-    told = {"A": "1 2\n3", "EMPTY": "", "LARGE": "x" * 120_000}
-    ran = place.run(sandbox_level, "/usr/bin/env", "-0", environment=told)
+    environment = {"A": "1 2\n3", "EMPTY": "", "LARGE": "x" * 120_000}
+    ran = place.run(sandbox_level, "/usr/bin/env", "-0", environment=environment)
     variables = dict(entry.split("=", 1) for entry in ran.stdout.split("\0") if entry)
-    assert variables.items() >= told.items()
+    assert variables.items() >= environment.items()
     ran = place.run(sandbox_level, "/bin/sh", "-c", "exit 3", environment={"LD_TRACE_LOADED_OBJECTS": "1"})
     assert "libc." in ran.stdout
     assert "libcap" not in ran.stdout, "bwrap has read it, too"
