@@ -9,7 +9,7 @@ from tools_core.__main__ import main
     ("words", "reason"),
     [
         (["--http", "port"], "PORT or HOST:PORT"),
-        (["--http", "0.0.0.0:0"], "other machines"),
+        (["--http", "0.0.0.0:0", "--no-token"], "a server on 127.0.0.1"),
         (["--http", "0", "--url", "tools.example"], "such as https://"),
         (["--http", "0", "--oauth-issuer", "https://login.example"], "--oauth-audience"),
         (["--http", "0", "--oauth-issuer", "https://login.example", "--oauth-audience", "tools"], "such as https://"),

@@ -83,11 +83,11 @@ def _in_one_way(path: str, candidates: Sequence[Sequence[Placed]]) -> list[Place
     for place, places in zip(reversed(first), reversed(candidates), strict=True):
         last = next(other for other in reversed(places) if limit is None or other.end <= limit)
         if place.position != last.position:
-            place_name = [
+            numbers = [
                 str(other.position + 1) for other in places if place.position <= other.position <= last.position
             ]
-            more = ", ..." if len(place_name) > 10 else ""
-            reason = f"it fits in several places (lines {', '.join(place_name[:10])}{more})"
+            more = ", ..." if len(numbers) > 10 else ""
+            reason = f"it fits in several places (lines {', '.join(numbers[:10])}{more})"
             conflict(path, place.hunk, f"{reason}; show more of the lines around the change")
         limit = last.position
     return first
@@ -113,7 +113,7 @@ class _Placing:
     def __init__(self, path: str, lines: list[bytes]) -> None:
         self.path = path
         self.lines = lines
-        self.end = len(lines) - (not lines[-1])  # place_name lines are appended
+        self.end = len(lines) - (not lines[-1])  # where lines are appended
         self._exact = _Text(lines)
 
     @cached_property
@@ -155,6 +155,8 @@ class _Placing:
         places = [Placed(hunk, at, note) for at in islice(text.matches(old), _MAX_PLACES)]
         if hunk.at_end:
             first = len(self.lines) if hunk.is_marked else self.end
+            if not hunk.old[-1] and self.lines[-1]:  # blanks are not the empty line that stands for the end
+                first, places = self.end, [place for place in places if place.end < len(self.lines)]
             return [place for place in places if place.end >= first]
         return [place for place in places if place.position < self.end]  # the end is not an empty line
 
