@@ -131,20 +131,22 @@ def test_a_sub_agent_that_waits_for_approval_makes_its_caller_wait(is_stored, tm
         assert removed == ["a"]
         assert next(message for message in agent.session if message.role == "tool").content == "Deleted it."
         if is_stored:
-            assert len(Session.open(store, f"chat/{agent.session.key[:12]}/7")) == 4
+            key = next(record.data["key"] for record in agent.session.history if record.kind == "tool_started")
+            assert len(Session.open(store, f"chat/7/{key}")) == 4
 
 
 @pytest.mark.parametrize("had_ended", [False, True])
 def test_a_killed_sub_agent_continues(had_ended, tmp_path):
     with SQLiteStore(tmp_path / "agent.db") as store:
-        session = Session(
+        Session(
             id="chat",
             store=store,
             messages=[User(content="Go"), Assistant(tool_calls=(call("7", "worker", prompt="x"),))],
         )
-        store.append("chat", [Record("tool_started", {"call_id": "7", "name": "worker", "attempt": 1})], after=2)
+        started = {"call_id": "7", "name": "worker", "attempt": 1, "key": "k"}
+        store.append("chat", [Record("tool_started", started)], after=2)
         done = [Assistant(content="It is a.")] if had_ended else []
-        Session(id=f"chat/{session.key[:12]}/7", store=store, messages=[User(content="x"), *done])
+        Session(id="chat/7/k", store=store, messages=[User(content="x"), *done])
         provider = ScriptedProvider("It is a.")
         worker = Agent(model=provider, name="worker")
         agent = Agent("chat", model=ScriptedProvider("Done"), tools=[worker.as_tool()], store=store)
@@ -171,3 +173,18 @@ def test_a_new_session_never_continues_the_sub_agent_of_a_deleted_one(tmp_path):
             agent.generate("Go")
             assert agent.session[2].content == f"The mail {secret}."
             store.delete("chat")
+
+
+@pytest.mark.parametrize("last", ["user", "assistant"])
+def test_a_sub_agent_runs_again_after_a_rollback(last, tmp_path):
+    def reply(request):
+        return call("7", "worker", prompt="x") if request.messages[-1].role == "user" else "Done"
+
+    with SQLiteStore(tmp_path / "agent.db") as store:
+        worker = Agent(model=ScriptedProvider("old", "new"), name="worker")
+        agent = Agent("chat", model=ScriptedProvider(default=reply), tools=[worker.as_tool()], store=store)
+        agent.generate("Go")
+        messages = [record for record in agent.session.history if record.kind == "message"]
+        agent.session.rollback(next(record.seq for record in messages if record.data["message"]["role"] == last))
+        agent.generate()
+        assert agent.session[2].content == "new"

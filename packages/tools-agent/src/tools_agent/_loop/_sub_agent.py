@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class AgentTool(Tool):
     """An agent as a tool: each call is a run in a new session, in the event loop of its caller if that has one.
 
-    If the caller's session has a store, the new one is stored there as `SESSION/KEY/CALL`, and a call that was killed
+    If the caller's session has a store, the new one is stored there as `SESSION/CALL/KEY`, and a call that was killed
     continues. The caller receives the tokens and the tool events of the run. The sub-agent inherits `approve` and
     `policy` unless it has its own. If its calls need approval, the caller waits as well.
     """
@@ -124,7 +124,7 @@ def _session_of(agent: Any, caller: Run | None, context: Context) -> Session:
         new: Session = agent.open_session(None, None)
         return new
     parent, call_id = caller.session, context.call_id or ""
-    id = f"{parent.id}/{parent.key[:12]}/{call_id}"  # another one if a session is deleted and created again
+    id = f"{parent.id}/{call_id}/{parent.log.state(call_id).key}"  # another one after a rollback of the call
     session: Session = parent.children.get(id) or agent.open_session(id, parent.store)
     parent.children[id] = session
     answers = parent.log.state(call_id).answers

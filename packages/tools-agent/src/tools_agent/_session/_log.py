@@ -131,8 +131,10 @@ class SessionLog:
 
     def start_call(self, call: ToolCall) -> None:
         """Record that a call starts. If this raises, the call must not run."""
-        attempt = self.state(call.id).attempts + 1
-        self.write([("tool_started", {"call_id": call.id, "name": call.name, "attempt": attempt})])
+        state = self.state(call.id)
+        key = state.key or uuid4().hex[:12]
+        started = {"call_id": call.id, "name": call.name, "attempt": state.attempts + 1, "key": key}
+        self.write([("tool_started", started)])
 
     def finish_call(self, call_id: str, result: Result) -> ToolResult:
         """Record the result of a call, and return its message. Raises KeyError for an unknown call."""

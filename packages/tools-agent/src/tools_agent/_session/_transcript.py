@@ -66,10 +66,11 @@ class Entry:
 class CallState:
     """The state of a tool call without a result."""
 
-    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "pending", "question", "replies")
+    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "key", "pending", "question", "replies")
 
     def __init__(self) -> None:
         self.attempts = 0  # how many times it was started
+        self.key = ""  # the same for all attempts; a rollback of the first one ends it
         self.attempts_settled = 0  # how many of these have ended, or are known to the user who approved the call
         self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
         self.approved: Mapping[str, Any] | None = None  # the answer to it
@@ -186,7 +187,8 @@ class Transcript:
         self._messages = None
 
     def _apply_tool_started(self, data: Mapping[str, Any]) -> None:
-        self.calls.setdefault(data["call_id"], CallState()).attempts = data["attempt"]
+        state = self.calls.setdefault(data["call_id"], CallState())
+        state.attempts, state.key = data["attempt"], data.get("key", "")
 
     def _apply_tool_finished(self, data: Mapping[str, Any]) -> None:
         id = data["call_id"]
