@@ -43,6 +43,23 @@ def test_the_error_for_a_model_without_a_price_names_the_model():
         run("openai", "llama3:8b", 1.0)
 
 
+def test_a_named_model_without_a_price_receives_no_request():
+    class Local(ScriptedProvider):
+        model = "llama3:8b"
+
+    provider = Local("Hello")
+    with pytest.raises(ProviderError, match="no price is known for 'llama3:8b'; remove max_cost, or use max_tokens"):
+        Agent(model=provider, max_cost=1.0).generate("Go")
+    assert provider.calls == []
+
+
+def test_any_provider_may_have_the_price_of_a_wrapped_model():
+    class Wrapper(ScriptedProvider):
+        model = "gemma-3"  # only a request to Gemini has a price
+
+    assert Agent(model=Wrapper("Hello"), max_cost=1.0).generate("Go").content == "Hello"
+
+
 def test_the_error_for_missing_prices_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     with pytest.raises(ProviderError, match=r"pip install 'tools-agent\[prices\]'"):

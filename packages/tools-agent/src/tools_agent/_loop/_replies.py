@@ -11,7 +11,7 @@ from tools_agent._loop._drive import Do, Steps
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._messages import Assistant, Message, Usage
 from tools_agent._output_type import Output
-from tools_agent._providers._provider import ProviderError, Request, cost_of
+from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of
 
 if TYPE_CHECKING:
     from tools_agent._loop._run import Run
@@ -95,6 +95,8 @@ class Replies:
         """Send a request to the model, yield the deltas of its reply if the user may see them, and return the reply."""
         run, agent = self._run, self._run.agent
         provider = self._provider
+        if agent.max_cost is not None and self._model:
+            check_price(provider, self._model)
         request = Request(
             model=self._model, messages=messages, tools=tools, settings=agent.settings, timeout=agent.timeout,
             output_schema=None if output is None else output.schema,

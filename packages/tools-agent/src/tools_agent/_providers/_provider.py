@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -82,3 +83,13 @@ def cost_of(reply: Assistant) -> float:
     except LookupError as error:
         raise ProviderError(f"no price is known for {reply.model!r}; remove max_cost, or use max_tokens") from error
     return float(price.total_price)
+
+
+def check_price(provider: Provider, model: str) -> None:
+    """Raise ProviderError if the replies of a model will have no known price."""
+    name = getattr(provider, "name", None)
+    for candidate in () if name else _PRICED:  # a provider without a name may wrap any other
+        with suppress(ProviderError):
+            cost_of(Assistant(provider=candidate, model=model))
+            return
+    cost_of(Assistant(provider=name, model=model))
