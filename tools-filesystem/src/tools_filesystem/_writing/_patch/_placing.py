@@ -83,9 +83,7 @@ def _in_one_way(path: str, candidates: Sequence[Sequence[Placed]]) -> list[Place
     for place, places in zip(reversed(first), reversed(candidates), strict=True):
         last = next(other for other in reversed(places) if limit is None or other.end <= limit)
         if place.position != last.position:
-            numbers = [
-                str(other.position + 1) for other in places if place.position <= other.position <= last.position
-            ]
+            numbers = [str(other.position + 1) for other in places if place.position <= other.position <= last.position]
             more = ", ..." if len(numbers) > 10 else ""
             reason = f"it fits in several places (lines {', '.join(numbers[:10])}{more})"
             conflict(path, place.hunk, f"{reason}; show more of the lines around the change")
