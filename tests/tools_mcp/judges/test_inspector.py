@@ -28,7 +28,7 @@ def inspect(npm, environ, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def url(served):
-    with served([*SERVE, "--http", "127.0.0.1:0"]) as url:
+    with served([*SERVE, "--http", "127.0.0.1:0", "--no-token"]) as url:
         yield url
 
 
