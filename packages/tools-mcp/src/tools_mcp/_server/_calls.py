@@ -1,4 +1,4 @@
-"""`Calls`: answers `tools/call`, with progress, approval and cancellation."""
+"""`Calls`: answers `tools/call`, with progress, approval, questions and cancellation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcp_types import INVALID_PARAMS
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
 from tools_core.text import closest, sendable
-from tools_mcp._server._approval import Question, advice, question
+from tools_mcp._server._elicitation import Elicitation, advice, elicitation
 
 if TYPE_CHECKING:
     import os
@@ -52,24 +52,24 @@ class Calls:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}; {hint}")
         run = ctx.lifespan_context.of(ctx)
         run.packages.add(listed.tool.__module__.partition(".")[0])
-        approval = Question(ctx, params, run)
-        question.set(approval)
+        asking = Elicitation(ctx, params, run)
+        elicitation.set(asking)
         # Text is parsed faster than a tree of 100,000 values is copied, which would hold up the other clients.
         arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
         call = ToolCall(str(ctx.request_id), listed.name, arguments)
         try:
             async with _progress(ctx) as report:
-                context = Context(workspace=self._workspace, run_id=run.id, on_progress=report)
+                context = Context(workspace=self._workspace, run_id=run.id, on_progress=report, on_ask=asking.answer)
                 result = await self._executor.acall(call, context=context)
         finally:
             if not run.is_kept:
                 await run.end()
-        if result.error_type == "approval_required" and "pending" in result.metadata:
-            if approval.next_round is not None:
-                return approval.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
-            if approval.obstacle:
-                message = f"{result.error}. {approval.obstacle} {advice(listed.name)}"
-                result = Result.error(message, type="approval_required")
+        if result.error_type in ("approval_required", "answer_required") and "pending" in result.metadata:
+            if asking.next_round is not None:
+                return asking.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
+            if asking.obstacle:
+                ways = f" {advice(listed.name)}" if result.error_type == "approval_required" else ""
+                result = Result.error(f"{result.error}\n{asking.obstacle}{ways}", type=result.error_type)
         answer = _encode(call, listed, result)
         if listed.tool.stateful and run.ends and not run.is_kept:
             answer["content"].append({"type": "text", "text": _NOT_KEPT})

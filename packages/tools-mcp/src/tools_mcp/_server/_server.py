@@ -19,8 +19,8 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Registry, Tool
 from tools_mcp._server import _http, _stdio
-from tools_mcp._server._approval import approver
 from tools_mcp._server._calls import Calls
+from tools_mcp._server._elicitation import approver
 from tools_mcp._server._listing import Listing
 from tools_mcp._server._runs import Runs
 from tools_runtime import Executor, Policy

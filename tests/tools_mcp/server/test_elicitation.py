@@ -1,11 +1,11 @@
-"""Calls that need approval: the client's user is asked where the client can ask, in both eras of the protocol."""
+"""Approval of calls and questions of tools: the client asks its user if it can, in both eras of the protocol."""
 
 import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 
-from tools_core import tool
+from tools_core import Context, tool
 from tools_mcp import Server
 from tools_runtime import Policy
 
@@ -34,6 +34,23 @@ def save(calls):
         return "saved"
 
     return save
+
+
+@pytest.fixture(params=["function", "coroutine"])
+def deploy(request):
+    """A tool that asks two questions."""
+
+    @tool(read_only=True)
+    def deploy(name: str, context: Context) -> str:
+        """Deploy."""
+        return f"{context.ask(f'Where to, {name}?', ['eu', 'us'])} as {context.ask('Which version?')}"
+
+    @tool(read_only=True, name="deploy")
+    async def adeploy(name: str, context: Context) -> str:
+        """Deploy."""
+        return f"{await context.aask(f'Where to, {name}?', ['eu', 'us'])} as {await context.aask('Which version?')}"
+
+    return deploy if request.param == "function" else adeploy
 
 
 def ask(server, mode, answers, count=1, capability=True, name="a", tool="save"):
@@ -177,3 +194,56 @@ def test_an_answer_without_its_question_is_asked_for_again(save, calls, changes)
     _, again = rounds(Server([save]), first, lambda answer: accepted(answer, **changes))
     assert isinstance(again, InputRequiredResult)
     assert calls == []
+
+
+def test_a_tool_receives_the_answers_of_the_client_to_its_questions(mode, deploy):
+    answers = [("accept", {"answer": "us"}), ("accept", {"answer": "2.1"})]
+    [result], forms = ask(Server([deploy]), mode, answers, tool="deploy")
+    assert (result.is_error, result.content[0].text) == (False, "us as 2.1")
+    assert [form.message for form in forms] == ["deploy asks: Where to, a?", "deploy asks: Which version?"]
+    fields = [form.requested_schema["properties"]["answer"] for form in forms]
+    assert [(field["type"], field.get("enum")) for field in fields] == [("string", ["eu", "us"]), ("string", None)]
+
+
+@pytest.mark.parametrize("answer", [("decline", None), ("cancel", None), ("accept", {})], ids=lambda answer: answer[0])
+def test_a_question_without_an_answer_ends_the_call(mode, deploy, answer):
+    [result], forms = ask(Server([deploy]), mode, [answer], tool="deploy")
+    assert (result.is_error, len(forms)) == (True, 1)
+    assert "needs an answer from the user: Where to, a? (eu, us)" in result.content[0].text
+    assert "The user did not answer." in result.content[0].text
+
+
+def test_an_answer_that_is_not_a_choice_is_refused(mode, deploy):
+    [result], _ = ask(Server([deploy]), mode, [("accept", {"answer": "mars"})], tool="deploy")
+    assert result.is_error
+    assert "'mars' is not one of eu, us" in result.content[0].text
+
+
+def test_a_client_without_elicitation_learns_that_a_tool_waits(mode, deploy):
+    [result], _ = ask(Server([deploy]), mode, [], capability=False, tool="deploy")
+    assert result.is_error
+    assert "needs an answer from the user: Where to, a? (eu, us)" in result.content[0].text
+    assert "This client has no way to ask its user" in result.content[0].text
+
+
+def test_an_approved_call_can_ask_questions(mode, calls):
+    @tool(destructive=True)
+    def save(name: str, context: Context) -> str:
+        """Save."""
+        calls.append([context.ask("Overwrite?", ["yes", "no"]), context.ask("Overwrite?", ["yes", "no"])])
+        return "saved"
+
+    answers = [("accept", {"scope": "once"}), ("accept", {"answer": "yes"}), ("accept", {"answer": "no"})]
+    [result], forms = ask(Server([save]), mode, answers)
+    assert (result.is_error, len(forms), calls) == (False, 3, [["yes", "no"]])
+
+
+def test_a_coroutine_that_asks_without_await_fails(mode):
+    @tool(read_only=True)
+    async def save(name: str, context: Context) -> str:
+        """Save."""
+        return context.ask("Overwrite?")
+
+    [result], _ = ask(Server([save]), mode, [("accept", {"answer": "yes"})])
+    assert result.is_error
+    assert "use `await context.aask(...)`" in result.content[0].text

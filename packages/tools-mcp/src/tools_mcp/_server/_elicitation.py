@@ -1,0 +1,170 @@
+"""Approval of calls and answers to questions of tools by the client's user, through elicitation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import CancelledError
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import count
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from tools_core.text import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from mcp.server.context import ServerRequestContext
+    from mcp_types import CallToolRequestParams
+
+    from tools_core import ApprovalRequest, Question
+    from tools_mcp._server._runs import Run
+
+    Approved = str | Literal[False] | None
+
+_NO_ELICITATION = "This client has no way to ask its user (it does not offer elicitation)."
+_MAX_SHOWN = 30_000  # characters of the arguments: a user must see all of them
+_SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
+
+
+@dataclass
+class Elicitation:
+    """Asks the client's user during one call; in the stateless protocol, `next_round` is the result that asks.
+
+    A stateless call runs again in each round: its state has the responses of the earlier rounds.
+    """
+
+    ctx: ServerRequestContext[Any, Any]
+    params: CallToolRequestParams
+    run: Run
+    next_round: InputRequiredResult | None = field(default=None, init=False)
+    obstacle: str = field(default="", init=False)  # the reason why there is no answer
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop, init=False)
+    _thread: int = field(default_factory=get_ident, init=False)
+    _numbers: count[int] = field(default_factory=count, init=False)  # of the questions of the call
+
+    @property
+    def can_ask(self) -> bool:
+        """Return whether the client has declared support for forms."""
+        capabilities = self.ctx.session.client_capabilities
+        offered = None if capabilities is None else capabilities.elicitation
+        return offered is not None and (offered.form is not None or offered.url is None)
+
+    async def approve(self, request: ApprovalRequest) -> Approved:
+        """Return the scope of the user's approval, False for a refusal, or None if there is no answer yet."""
+        arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
+        if not self.can_ask:
+            self.obstacle = _NO_ELICITATION
+        elif len(arguments) > _MAX_SHOWN:
+            self.obstacle = f"The arguments have {len(arguments):,} characters, too many to show to the user."
+        if self.obstacle:
+            return None
+        scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
+        key = request.key.removeprefix(self.run.id)  # the next round of a stateless call has another run id
+        response = await self._elicit("approval", key, _approval_form(request, arguments, scopes))
+        return None if response is None else _read(response, scopes)
+
+    def answer(self, question: Question) -> str | None:
+        """Return the user's answer to a question of a tool, or None; called in the thread of the tool, which waits."""
+        if get_ident() == self._thread:
+            raise RuntimeError("context.ask would block the event loop: use `await context.aask(...)` in a coroutine")
+        if not self.can_ask:
+            self.obstacle = _NO_ELICITATION
+            return None
+        key = json.dumps([next(self._numbers), question.tool, question.text, question.choices])
+        asking = asyncio.run_coroutine_threadsafe(self._elicit("answer", key, _question_form(question)), self._loop)
+        unregister = question.context.on_cancel(asking.cancel)
+        try:
+            response = asking.result()
+        except CancelledError:
+            return None
+        except MCPError as error:
+            self.obstacle = f"The client could not ask its user: {error}"
+            return None
+        finally:
+            unregister()
+        if response is None:
+            return None
+        answer = (response.content or {}).get("answer")
+        if response.action == "accept" and isinstance(answer, str):
+            return answer
+        self.obstacle = "The user did not answer."
+        return None
+
+    async def _elicit(self, name: str, key: str, form: ElicitRequestFormParams) -> ElicitResult | None:
+        """Return the response to a form; None if the next round of the call has it."""
+        if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
+        responses = self._responses
+        if key in responses:
+            return ElicitResult.model_validate(responses[key])
+        state = json.dumps({"name": name, "key": key, "responses": responses})
+        self.next_round = InputRequiredResult(input_requests={name: ElicitRequest(params=form)}, request_state=state)
+        return None
+
+    @cached_property
+    def _responses(self) -> dict[str, Any]:
+        """The responses to the forms of a stateless call, from its state, which is sealed and bound to the call."""
+        if self.params.request_state is None:
+            return {}
+        state = json.loads(self.params.request_state)
+        response = (self.params.input_responses or {}).get(state["name"])
+        latest = {state["key"]: response.model_dump(mode="json")} if isinstance(response, ElicitResult) else {}
+        return {**state["responses"], **latest}
+
+
+elicitation: ContextVar[Elicitation] = ContextVar("elicitation")
+
+
+def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[Approved]]:
+    """Return a function that approves calls of allowed tools, and asks the client's user about others."""
+
+    async def ask_client(request: ApprovalRequest) -> Approved:
+        if any(fnmatchcase(request.call.name, pattern) for pattern in allowed):
+            return "once"
+        return await elicitation.get().approve(request)
+
+    return ask_client
+
+
+def advice(name: str) -> str:
+    """Return the ways to allow a call whose user cannot be asked."""
+    return (
+        f"The user can start the server with `--allow {name}`, in Python `Server(allow=[{name!r}])`, or allow the call "
+        "by a rule in a policy file (`ask-tools policy --help`)."
+    )
+
+
+def _approval_form(request: ApprovalRequest, arguments: str, scopes: Sequence[str]) -> ElicitRequestFormParams:
+    lines = [f"Allow {visible(request.tool.name)}?", visible(arguments, keep_layout=True)]
+    lines += [f"Files: {', '.join(map(visible, request.effects.paths))}"] if request.effects.paths else []
+    lines += [f"Asked because: {visible('; '.join(request.reasons))}"] if request.reasons else []
+    choice = {
+        "type": "string",
+        "title": "Allow",
+        "oneOf": [{"const": scope, "title": _SCOPES[scope]} for scope in scopes],
+        "default": "once",
+    }
+    schema = {"type": "object", "properties": {"scope": choice}}
+    return ElicitRequestFormParams(message="\n".join(lines), requested_schema=schema)
+
+
+def _question_form(question: Question) -> ElicitRequestFormParams:
+    answer = {"type": "string", "title": "Answer", **({"enum": list(question.choices)} if question.choices else {})}
+    schema = {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
+    message = f"{visible(question.tool)} asks: {visible(question.text, keep_layout=True)}"
+    return ElicitRequestFormParams(message=message, requested_schema=schema)
+
+
+def _read(answer: ElicitResult, scopes: Sequence[str]) -> str | Literal[False]:
+    """Return the scope in an answer; False for a refusal, and for a scope that was not offered."""
+    scope = (answer.content or {}).get("scope") or "once"
+    return scope if answer.action == "accept" and isinstance(scope, str) and scope in scopes else False
