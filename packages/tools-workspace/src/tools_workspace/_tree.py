@@ -147,15 +147,13 @@ def copy_file(source: str, target: str) -> None:
 
 def remove_tree(folder: str) -> None:
     """Remove a folder with everything in it, also below folders that are not writable."""
-
-    def make_writable(function: Callable[[str], object], path: str, _: object) -> None:
-        os.chmod(os.path.dirname(path), 0o700)
-        if os.path.isdir(path) and not os.path.islink(path):
-            os.chmod(path, 0o700)
-        function(path)
-
     if os.path.lexists(folder):
-        shutil.rmtree(folder, onerror=make_writable)
+        for parent, folders, _ in os.walk(folder):
+            for name in folders:
+                path = os.path.join(parent, name)
+                if not os.path.islink(path):
+                    os.chmod(path, 0o700)  # before `walk` enters it
+        shutil.rmtree(folder)
 
 
 def same_content(first: str, second: str) -> bool:
