@@ -116,15 +116,6 @@ def test_sessions_of_two_sandbox_levels_are_separate(root):
     assert call("none", "ls") == ""
 
 
-def test_no_state_is_stored_in_a_sandboxed_workspace(root, level, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(root / "state"))
-    bash = Bash(str(root), sandbox=level)
-    bash.call(command="x=1", session="s")
-    assert bash.call(command="echo $x", session="s").output["output"] == "1\n"
-    if level in {"landlock", "bubblewrap"}:
-        assert list(root.iterdir()) == []
-
-
 def test_commands_cannot_see_snapshots(root, level, workspaces):
     if level in {"none", "contained"}:
         pytest.skip("this level hides no files")
@@ -258,7 +249,9 @@ def test_a_state_that_was_not_saved_is_reported(run, bash):
     assert run("echo $x")["output"] == "1\n"
 
 
-def test_processes_in_the_background_end_with_the_script(bash, run, lifeline):
+def test_processes_in_the_background_end_with_the_script(bash, run, lifeline, level):
+    if level == "none":
+        pytest.skip("without a sandbox, children of setsid survive")
     output = run(f"exec 9> {lifeline.path}; setsid sleep 900 & echo started")
     assert output["output"] == "started\n"
     assert lifeline.holders_are_gone()

@@ -77,7 +77,9 @@ def test_a_progress_report_has_the_last_2000_characters(root):
     assert max(map(len, reports)) == 2000
 
 
-def test_a_background_process_does_not_delay_a_call(bash):
+def test_a_background_process_does_not_delay_a_call(bash, level):
+    if level == "none":
+        pytest.skip("without a sandbox, children of setsid survive")
     result = bash.call(command="(trap '' TERM HUP; setsid sleep 900) & echo done")
     assert result.output["output"] == "done\n"
     assert "background" in result.output
