@@ -13,9 +13,9 @@ from tools_shell._sandbox._visible import Visible
 
 VISIBLE = Visible(
     readable=("/usr",),
-    writable=("/home/work",),
-    guarded=("/home/work/.venv",),
-    hidden=("/home/work/.config/ask-tools",),
+    writable=("/Users/ada/project",),
+    guarded=("/Users/ada/project/.venv",),
+    hidden=("/Users/ada/project/.config/ask-tools",),
 )
 
 
@@ -31,23 +31,23 @@ def decisions(text, operation, path):
 
 
 def make_profile(*, network=False):
-    return profile(VISIBLE, ["/home/work/sub/.git/hooks"], "/private/tmp/x", network=network)
+    return profile(VISIBLE, ["/Users/ada/project/sub/.git/hooks"], "/private/tmp/x", network=network)
 
 
 @pytest.mark.parametrize(
     ("operation", "path", "decision"),
     [
-        ("file-write*", "/home/work/file", "allow"),
+        ("file-write*", "/Users/ada/project/file", "allow"),
         ("file-write*", "/private/tmp/x/file", "allow"),
         ("file-read*", "/usr/bin/git", "allow"),
         ("file-write*", "/usr/bin/git", None),
-        ("file-read*", "/home/.ssh/id", None),
-        ("file-write*", "/home/work/sub/.git/hooks/pre-commit", "deny"),
-        ("file-read*", "/home/work/sub/.git/hooks/pre-commit", "allow"),
-        ("file-write-unlink", "/home/work/sub", "deny"),
-        ("file-write*", "/home/work/.venv/bin/python", "deny"),
-        ("file-read*", "/home/work/.config/ask-tools/policy.toml", "deny"),
-        ("file-write*", "/home/work/.config/ask-tools/policy.toml", "deny"),
+        ("file-read*", "/Users/ada/.ssh/id", None),
+        ("file-write*", "/Users/ada/project/sub/.git/hooks/pre-commit", "deny"),
+        ("file-read*", "/Users/ada/project/sub/.git/hooks/pre-commit", "allow"),
+        ("file-write-unlink", "/Users/ada/project/sub", "deny"),
+        ("file-write*", "/Users/ada/project/.venv/bin/python", "deny"),
+        ("file-read*", "/Users/ada/project/.config/ask-tools/policy.toml", "deny"),
+        ("file-write*", "/Users/ada/project/.config/ask-tools/policy.toml", "deny"),
     ],
 )
 def test_the_last_matching_rule_of_the_profile_decides(operation, path, decision):

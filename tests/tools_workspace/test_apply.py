@@ -143,7 +143,7 @@ print(count)
 
 
 def run_and_kill(action, folder, limit):
-    """Run an action in a process that is killed before its change number `limit`; return whether it is_complete."""
+    """Run an action in a process that is killed before its change number `limit`; return whether it completes."""
     process = subprocess.run([sys.executable, "-c", KILL, action, str(limit), str(folder)], check=False)
     return process.returncode == 0
 
