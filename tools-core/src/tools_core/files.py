@@ -79,6 +79,11 @@ def state_path(name: str) -> str:
     return _user_path("XDG_STATE_HOME", ".local/state", name)
 
 
+def cache_path(name: str) -> str:
+    """Return the path of a file that may be deleted: `~/.cache/ask-tools/NAME`, or below `$XDG_CACHE_HOME`."""
+    return _user_path("XDG_CACHE_HOME", ".cache", name)
+
+
 def user_folders() -> list[str]:
     """Return the real paths of the folders with the user's settings, data and state, which no tool may touch."""
     return [os.path.realpath(path("")) for path in (config_path, data_path, state_path)]

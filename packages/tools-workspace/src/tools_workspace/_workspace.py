@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from tools_core.files import is_inside, replace, state_path, user_folders, workspace_path
+from tools_core.files import cache_path, is_inside, replace, state_path, user_folders, workspace_path
 from tools_workspace import _apply, _history
 from tools_workspace._changes import Change, Changes, compare
 from tools_workspace._history import Changeset, changesets, new_id
@@ -273,9 +273,7 @@ def _select(changes: list[Change], paths: Iterable[str]) -> list[Change]:
 
 
 def _copies_folder() -> str:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    cache = base if os.path.isabs(base) else os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.realpath(os.path.join(cache, "ask-tools", "copies"))
+    return os.path.realpath(cache_path("copies"))
 
 
 def _names(folder: str) -> list[str]:
