@@ -1,0 +1,3 @@
+"""Code mode: a model writes Python that calls tools, under policy and approval."""
+
+__all__: list[str] = []
