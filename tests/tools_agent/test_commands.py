@@ -82,6 +82,19 @@ def test_the_demo_model_calls_a_tool_in_a_file(place):
     assert done.out.endswith("weather returned: Oslo: sunny for 1 d\n")
 
 
+def test_the_demo_model_deletes_one_file_too_many_in_a_preview_alone(place):
+    (place / "notes.md").write_text("# Notes\n\nbuy milk\n")
+    (place / "budget.csv").write_text("1,2\n")
+    (place / "draft.bak").write_text("old\n")
+    words = ("run", "Tidy this folder", "--model", "scripted:demo", "--yes")
+    preview = ask(*words, "--preview")
+    assert "deleted draft.bak, budget.csv. budget.csv was one too many" in preview.out
+    assert ask("changes", "--stat").out.splitlines() == ["deleted budget.csv", "deleted draft.bak", "changed notes.md"]
+    assert ask(*words).out.endswith("I delete files in a preview alone: add --preview.\n")
+    assert (place / "notes.md").read_text() == "# Notes\n\nbuy milk\n\n## Files\n\n- notes.md\n"
+    assert sorted(os.listdir(place)) == ["budget.csv", "draft.bak", "notes.md"]
+
+
 @pytest.mark.slow
 def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     (place / "mine.py").write_text(

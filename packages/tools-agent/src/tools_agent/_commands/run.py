@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from uuid import uuid4
 
 from tools_agent._commands._preview import Preview
 from tools_agent._commands.sessions import add_store, opened, request_lines, short, unknown_session
-from tools_core import ToolCall
 from tools_core.command import (
     CommandError,
     answer_on_terminal,
@@ -28,9 +26,9 @@ from tools_core.text import visible
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator
 
-    from tools_agent import Agent, Request, Response, Session, Store, ToolResult
+    from tools_agent import Agent, Response, Session, Store
 
 _EPILOG = """\
 Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). The command asks on
@@ -45,7 +43,7 @@ examples:
   ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5 --preview
   ask-tools run 'What does this project do?' --model openai:gpt-5 --tools 'read_*,grep,glob'
   ask-tools run 'And its tests?' --session 4f0c91d2
-  ask-tools run 'Show me how it works' --model scripted:demo      (needs no key and no network)
+  ask-tools run 'Tidy this folder' --model scripted:demo --preview      (needs no key and no network)
 """
 
 
@@ -153,10 +151,8 @@ def _command(session: Session, options: Namespace) -> str:
 
 
 def _provider(model: str) -> Any:
-    from tools_agent import ProviderError, ScriptedProvider, get_provider
+    from tools_agent import ProviderError, get_provider
 
-    if model == "scripted:demo":
-        return ScriptedProvider(default=_demo)
     try:
         get_provider(model)
     except ProviderError as error:
@@ -223,52 +219,3 @@ def _report(response: Response, session: Session, resume: str, options: Namespac
     reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)
     note(f"{response.outcome}{f': {reason}' if reason else ''}; {resume}")
     return 1
-
-
-# ---------------------------------------------------------------------------------------------------- scripted:demo
-
-_EMPTY: Mapping[str, Any] = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
-
-
-def _demo(request: Request) -> Any:
-    """Reply as a model that lists the folder and writes the list to a file, or calls the tool in the prompt."""
-    from tools_agent import ToolResult, User
-
-    tools = {tool["name"]: tool for tool in request.tools}
-    if not tools:
-        return "I am a script, not a model, and need a tool: --tools ./weather.py:weather"
-    prompts = [(place, message) for place, message in enumerate(request.messages) if isinstance(message, User)]
-    start, prompt = prompts[-1][0], prompts[-1][1].content
-    results = [message for message in request.messages[start:] if isinstance(message, ToolResult)]
-    if {"list_directory", "write_file"} <= tools.keys():
-        return _write_summary(prompt, results)
-    if results:
-        return f"{results[-1].name} returned: {results[-1].content}"
-    name = next((name for name in tools if name in prompt.lower()), next(iter(tools)))
-    arguments = _arguments(tools[name]["input_schema"], prompt)
-    return [
-        f"I am a script, not a model. I call {name} with the last word of the prompt.",
-        ToolCall(None, name, arguments),
-    ]
-
-
-def _write_summary(prompt: str, results: Sequence[ToolResult]) -> Any:
-    if not results:
-        return ["I am a script, not a model. First I look at the folder.", ToolCall(None, "list_directory", {})]
-    if len(results) == 1:
-        summary = f"# Summary\n\nYou asked: {prompt}\n\n{results[0].content}\n"
-        arguments = {"path": "summary.md", "content": summary}
-        return ["Now I write the list to summary.md.", ToolCall(None, "write_file", arguments)]
-    if results[-1].error is None:
-        return "Done: summary.md has the list of files."
-    return f"I could not write summary.md: {results[-1].content}"
-
-
-def _arguments(schema: Mapping[str, Any], prompt: str) -> dict[str, Any]:
-    """Return the required arguments: choices take their first value, text the last word of the prompt."""
-    words = re.findall(r"[^\s?!,;]+", prompt.rstrip(".")) or ["demo"]
-    required = {name: schema["properties"][name] for name in schema.get("required", ())}
-    return {
-        name: parameter["enum"][0] if "enum" in parameter else _EMPTY.get(parameter.get("type"), words[-1])
-        for name, parameter in required.items()
-    }

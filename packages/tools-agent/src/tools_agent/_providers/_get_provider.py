@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from tools_agent._providers._anthropic import AnthropicProvider
+from tools_agent._providers._demo import DemoModel
 from tools_agent._providers._gemini import GeminiProvider
 from tools_agent._providers._openai_chat import OpenAIProvider
 from tools_agent._providers._openai_responses import OpenAIResponsesProvider
@@ -31,17 +32,21 @@ _PROVIDERS = {
 }
 
 
-def get_provider(model: str) -> tuple[SDKProvider, str]:
+def get_provider(model: str) -> tuple[SDKProvider | DemoModel, str]:
     """Return the provider and the name of the model of `"anthropic:claude-sonnet-5-5"`.
 
     Providers are `openai` (Chat Completions, also of the compatible server at `OPENAI_BASE_URL`), `openai-responses`,
-    `anthropic`, `gemini`, `ollama` (on this machine) and `openrouter`. Raises ProviderError for another name, an SDK
-    that is not installed, or a missing key.
+    `anthropic`, `gemini`, `ollama` (on this machine) and `openrouter`. `scripted:demo` is a script that plays the
+    model. Raises ProviderError for another name, an SDK that is not installed, or a missing key.
     """
+    if model == "scripted:demo":
+        return DemoModel(), "demo"
     name, _, rest = model.partition(":")
     if name not in _PROVIDERS or not rest:
         names = ", ".join(_PROVIDERS)
-        raise ProviderError(f"expected a model such as openai:gpt-5, got {model!r}; the providers are {names}")
+        raise ProviderError(
+            f"expected a model such as openai:gpt-5 or scripted:demo, got {model!r}; the providers are {names}"
+        )
     kind, keys, base_url = _PROVIDERS[name]
     if not _is_installed(kind.sdk):
         raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{kind.extra}]'")
