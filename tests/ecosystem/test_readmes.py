@@ -261,7 +261,8 @@ def test_no_page_installs_unpublished_names_from_the_index():
 
 def test_the_page_on_the_command_has_every_command_option_and_variable(capsys):
     page = (ROOT / "docs/command.md").read_text(encoding="utf-8")
-    commands = ["list", "show", "call", "schema", "check", "lock", "verify", "new", "add", "doctor", "completion"]
+    commands = ["list", "show", "search", "call", "schema", "check", "lock", "verify", "new", "add", "doctor"]
+    commands += ["completion"]
     for command in commands:
         main([command, "--help"])
     options = set(re.findall(r"^  (--?[a-z-]+)", capsys.readouterr().out, re.MULTILINE))

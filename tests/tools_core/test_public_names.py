@@ -8,7 +8,7 @@ import pytest
 
 import tools_core
 
-MODULES = ["", ".command", ".files", ".formats", ".linux", ".schema", ".text", ".threads"]
+MODULES = ["", ".command", ".files", ".formats", ".linux", ".schema", ".search", ".text", ".threads"]
 
 
 def functions_of(module):

@@ -22,6 +22,7 @@ from tools_core._registry._entry_points import EntryPoint, scan
 BUILT_IN = {
     "list": ("tools_core._cli._list:configure", "list the installed tools"),
     "show": ("tools_core._cli._show:configure", "show the parameters and the origin of tools"),
+    "search": ("tools_core._cli._search:configure", "find tools by what they do"),
     "call": ("tools_core._cli._call:configure", "call a tool; needs no model"),
     "schema": ("tools_core._cli._show:configure_schema", "print definitions as JSON, in the format of a provider"),
     "check": ("tools_core._cli._check:configure", "find errors in definitions"),

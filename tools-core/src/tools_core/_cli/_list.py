@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tools_core._cli._output import CommandError, counted, note, one_line, write_json, write_table
@@ -29,15 +30,11 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print one line for each tool that any of the patterns selects."""
     registry = discovered()
-    rows = [_row(match) for match in find_tools(options.patterns or None, registry)]
+    rows = [row_of(match) for match in find_tools(options.patterns or None, registry)]
     if options.json:
         write_json(rows)
     elif rows:
-        table = [["TOOL", "FROM", "DESCRIPTION"]]
-        for row in rows:
-            text = f"(cannot be loaded: {row['error']})" if row["error"] else row["description"]
-            table.append([one_line(cell) for cell in (row["name"], f"{row['distribution']} {row['version']}", text)])
-        write_table(table)
+        write_rows(rows)
     else:
         note("no tools are installed; make your own: ask-tools new NAME")
     if problems := len(registry.problems):
@@ -47,7 +44,17 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _row(match: Match) -> dict[str, Any]:
+def write_rows(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print a table of tools."""
+    table = [["TOOL", "FROM", "DESCRIPTION"]]
+    for row in rows:
+        text = f"(cannot be loaded: {row['error']})" if row["error"] else row["description"]
+        table.append([one_line(cell) for cell in (row["name"], f"{row['distribution']} {row['version']}", text)])
+    write_table(table)
+
+
+def row_of(match: Match) -> dict[str, Any]:
+    """Return the facts about a tool; importing it may fail, which is one of them."""
     point = match.origin
     row: dict[str, Any] = {"name": match.name, "distribution": "", "version": "", "entry_point": ""}
     if point is not None:

@@ -1,0 +1,114 @@
+"""`tools_core.search`: definitions ranked by the words of a query."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools_core import search, tool
+from tools_core.search import Index
+
+
+@tool
+def get_forecast(city: str) -> str:
+    """Return the weather of the next days.
+
+    Args:
+        city: The name of a municipality.
+    """
+    return city
+
+
+@tool
+def sendMail(recipient: str, priority: str = "low") -> str:
+    """Send a message to a person."""
+    return recipient
+
+
+@tool(examples=[{"path": "invoice.pdf"}])
+def open_document(path: str) -> str:
+    """Show a file."""
+    return path
+
+
+DEFINITIONS = [each.definition for each in (get_forecast, sendMail, open_document)]
+
+
+def names(index, query, limit=10):
+    return [hit.name for hit in index.search(query, limit)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("forecasts", "get_forecast"),
+        ("what will the weather be?", "get_forecast"),
+        ("municipality", "get_forecast"),
+        ("MAIL somebody", "sendMail"),
+        ("sending", "sendMail"),
+        ("priority", "sendMail"),
+        ("an invoice", "open_document"),
+    ],
+)
+def test_each_text_of_a_definition_can_be_found(query, expected):
+    assert names(Index(DEFINITIONS), query)[0] == expected
+
+
+def test_a_match_in_the_name_ranks_above_a_match_in_the_description():
+    tools = [
+        {"name": "archive", "description": "Move a ticket out of sight.", "input_schema": {}},
+        {"name": "ticket", "description": "Move it out of sight.", "input_schema": {}},
+    ]
+    hits = Index(tools).search("ticket")
+    assert [hit.name for hit in hits] == ["ticket", "archive"]
+    assert hits[0].score > hits[1].score > 0
+
+
+@pytest.mark.parametrize("query", ["", "the of", "zebra", "🦓"])
+def test_a_query_without_a_match_returns_nothing(query):
+    assert Index(DEFINITIONS).search(query) == []
+    assert Index([]).search(query) == []
+
+
+def test_nested_parameters_and_choices_can_be_found():
+    schema = {
+        "type": "object",
+        "properties": {
+            "items": {
+                "type": "array",
+                "items": {"type": "object", "properties": {"colour": {"enum": ["crimson", "navy"]}}},
+            }
+        },
+    }
+    index = Index([*DEFINITIONS, {"name": "paint", "description": "", "input_schema": schema}])
+    assert names(index, "crimson") == names(index, "colour") == ["paint"]
+
+
+def test_embeddings_find_tools_that_share_no_word_with_the_query():
+    def embed(texts):
+        return [[1.0, 0.0] if "weather" in text or "umbrella" in text else [0.0, 1.0] for text in texts]
+
+    assert names(Index(DEFINITIONS), "umbrella") == []
+    assert names(Index(DEFINITIONS, embed=embed), "umbrella", 1) == ["get_forecast"]
+
+
+@given(st.text(), st.integers(0, 20), st.lists(st.text(min_size=1), max_size=5))
+def test_any_text_can_be_indexed_and_searched(query, limit, descriptions):
+    tools = [
+        {"name": f"tool_{number}", "description": text, "input_schema": {}} for number, text in enumerate(descriptions)
+    ]
+    hits = Index(tools).search(query, limit)
+    assert len(hits) <= limit
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+def test_the_embedding_of_an_installed_package_is_found(tmp_path, monkeypatch):
+    (tmp_path / "vectors.py").write_text("def embed(texts):\n    return [[float(len(text))] for text in texts]\n")
+    info = tmp_path / "vectors-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vectors\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[ask_tools.embeddings]\nvectors = vectors:embed\n")
+    assert search.installed_embed() is None
+    monkeypatch.syspath_prepend(tmp_path)
+    assert search.installed_embed()(["abc"]) == [[3.0]]

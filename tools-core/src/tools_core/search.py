@@ -1,0 +1,129 @@
+"""Search for tools: `Index` ranks definitions by how well they match the words of a query."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from tools_core._registry._entry_points import scan
+
+Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+_NAME, _DESCRIPTION, _PARAMETER, _DETAIL = 3.0, 1.0, 1.0, 0.5  # weights; details are texts and values of parameters
+_SATURATION, _LENGTH, _RANK = 1.2, 0.75, 60  # k1 and b of BM25, and the constant of reciprocal rank fusion
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SUFFIXES = {"ies": "y", "sses": "ss", "ing": "", "ed": "", "es": "", "s": ""}
+_STOP_WORDS = frozenset(
+    _WORD.findall(
+        "a an and are as at be by can could did do does for from had has have how i if in is it its may me my no not "
+        "of on or our please shall should that the these this those to was we were what when where which who will "
+        "with would you your"
+    )
+)
+
+
+class Hit(NamedTuple):
+    """A match: the name of a tool, and its score, which is higher for a better match."""
+
+    name: str
+    score: float
+
+
+class Index:
+    """An index of definitions, as `Registry.definitions()` returns them. It does not change: create another one.
+
+    The ranking is BM25 with stemmed words: of the name (three times), the description, and the names, descriptions,
+    choices and examples of parameters. With `embed`, the ranking by the similarity of vectors is fused with it.
+
+        >>> from tools_core import search
+        >>> weather = {"name": "get_forecast", "description": "Weather of a city.", "input_schema": {}}
+        >>> mail = {"name": "send_mail", "description": "Send an e-mail.", "input_schema": {}}
+        >>> [hit.name for hit in search.Index([weather, mail]).search("will it rain? show me the forecasts")]
+        ['get_forecast']
+    """
+
+    def __init__(self, definitions: Iterable[Mapping[str, Any]], *, embed: Embed | None = None) -> None:
+        definitions = list(definitions)
+        self._names: list[str] = [definition["name"] for definition in definitions]
+        self._embed = embed
+        texts = [f"{definition['name']}: {definition.get('description', '')}" for definition in definitions]
+        self._vectors = [] if embed is None else embed(texts)
+        counts = [_count(_fields(definition)) for definition in definitions]
+        mean = sum(sum(count.values()) for count in counts) / (len(counts) or 1) or 1.0
+        self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        for place, count in enumerate(counts):
+            norm = _SATURATION * (1 - _LENGTH + _LENGTH * sum(count.values()) / mean)
+            for word, weight in count.items():
+                self._postings[word].append((place, weight * (_SATURATION + 1) / (weight + norm)))
+        for word, postings in self._postings.items():
+            rarity = math.log(1 + (len(counts) - len(postings) + 0.5) / (len(postings) + 0.5))
+            self._postings[word] = [(place, rarity * score) for place, score in postings]
+
+    def search(self, query: str, limit: int = 10) -> list[Hit]:
+        """Return the best matches, the best first."""
+        scores: dict[int, float] = defaultdict(float)
+        for word in _count([(1.0, query)]):
+            for place, score in self._postings.get(word, ()):
+                scores[place] += score
+        ranking = sorted(scores, key=lambda place: -scores[place])
+        if self._embed is None:
+            return [Hit(self._names[place], scores[place]) for place in ranking[:limit]]
+        [vector] = self._embed([query])
+        similar = sorted(range(len(self._names)), key=lambda place: -_cosine(vector, self._vectors[place]))
+        fused: Counter[str] = Counter()
+        for order in (ranking, similar):
+            for rank, place in enumerate(order, 1):
+                fused[self._names[place]] += 1 / (_RANK + rank)  # type: ignore[assignment]
+        return [Hit(*item) for item in fused.most_common(limit)]
+
+
+def installed_embed() -> Embed | None:
+    """Return the embedding function of an installed package (entry point group `ask_tools.embeddings`), or None."""
+    entry = next(iter(scan("ask_tools.embeddings")), None)
+    return None if entry is None else entry.load()
+
+
+def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
+    """Yield the texts of a definition with their weights."""
+    yield _NAME, definition["name"]
+    yield _DESCRIPTION, definition.get("description") or ""
+    yield from _parameters(definition.get("input_schema"))
+    yield _DETAIL, str(definition.get("examples") or "")
+
+
+def _parameters(schema: Any) -> Iterator[tuple[float, str]]:
+    if isinstance(schema, Mapping):
+        for name, parameter in (schema.get("properties") or {}).items():
+            yield _PARAMETER, name
+            yield from _parameters(parameter)
+        yield _DETAIL, f"{schema.get('description', '')} {schema.get('enum', '')}"
+        yield from _parameters(schema.get("items"))
+
+
+def _count(fields: Iterable[tuple[float, str]]) -> Counter[str]:
+    count: Counter[str] = Counter()
+    for weight, text in fields:
+        for word in _WORD.findall(_CAMEL.sub(" ", text).casefold()):
+            if word not in _STOP_WORDS:
+                count[_stem(word)] += weight  # type: ignore[assignment]  # weights are fractions
+    return count
+
+
+def _stem(word: str) -> str:
+    """Return a word without the endings of plurals and verbs: `matches`, `matched` and `matching` are equal."""
+    if len(word) < 4:
+        return word
+    suffix = next((suffix for suffix in _SUFFIXES if word.endswith(suffix) and len(word) - len(suffix) >= 3), "")
+    if suffix and not word.endswith("ss"):
+        word = word[: -len(suffix)] + _SUFFIXES[suffix]
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e") if len(word) > 4 else word
+
+
+def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
+    norm = math.hypot(*a) * math.hypot(*b)
+    return sum(map(math.prod, zip(a, b, strict=True))) / norm if norm else 0.0
