@@ -20,7 +20,7 @@ from tools_agent._events import (
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
-from tools_agent._providers._provider import Provider, ProviderError, Request
+from tools_agent._providers._provider import Provider, ProviderError, Request, cost_of
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
 from tools_agent._session._log import SessionLog
@@ -94,6 +94,7 @@ __all__ = [
     "UsageUpdate",
     "User",
     "Window",
+    "cost_of",
     "get_provider",
     "message_from_dict",
     "open_store",

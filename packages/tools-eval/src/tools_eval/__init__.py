@@ -1,3 +1,22 @@
 """Does a model use these tools well: cases, scores, recordings and reports."""
 
-__all__: list[str] = []
+from tools_eval._cases import Case, CaseError, load_cases
+from tools_eval._expect import Condition, ExpectedCall
+from tools_eval._report import Attempt, Blame, Change, Collision, Rate, Report
+from tools_eval._run import Model, evaluate
+
+__all__ = [
+    "Attempt",
+    "Blame",
+    "Case",
+    "CaseError",
+    "Change",
+    "Collision",
+    "Condition",
+    "ExpectedCall",
+    "Model",
+    "Rate",
+    "Report",
+    "evaluate",
+    "load_cases",
+]

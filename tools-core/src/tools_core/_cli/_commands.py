@@ -38,6 +38,7 @@ BUILT_IN = {
 COMPANIONS = {
     "run": ("tools-agent", "run an agent with the tools"),
     "sessions": ("tools-agent", "list, show, fork and delete the sessions of agents"),
+    "eval": ("tools-eval", "ask models questions, and show which tools they choose"),
     "changes": ("tools-workspace", "show what tools changed in a copy of the workspace"),
     "apply": ("tools-workspace", "apply the changes of a copy to the workspace"),
     "undo": ("tools-workspace", "restore the content from before changes were applied"),

@@ -1,0 +1,187 @@
+"""`ask-tools eval`: does a model use the tools well?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from runpy import run_path
+from typing import TYPE_CHECKING
+
+from tools_core.command import CommandError, counted, is_terminal, note, write, write_json
+
+if TYPE_CHECKING:
+    from tools_eval._cases import Case
+    from tools_eval._report import Attempt, Report
+    from tools_eval._run import Model
+
+_EPILOG = """\
+A case file lists questions, and for each the expected tool and arguments: see docs/evaluation.md. Tools are not run,
+unless a case has `execute`. Retries, keys and addresses of models are those of tools-agent.
+
+models: openai:gpt-5 and other models of tools-agent; replay:FILE.jsonl, a recording; FILE.py:NAME, a provider in a
+file; scripted:words, a script that compares words: it shows how evaluation works, and says nothing about models.
+
+Exit codes: 0 all attempts passed, or --min percent of them; with --baseline: no case is worse than before, beyond
+noise. 1 otherwise, or if a provider failed. 2 wrong usage.
+
+examples:
+  ask-tools eval --model scripted:words
+  ask-tools eval --model openai:gpt-5 --model anthropic:claude-sonnet-5-5 -n 5 --max-cost 1
+  ask-tools eval evals/rain.toml 'rain*' --model openai:gpt-5 --why
+  ask-tools eval --model openai:gpt-5 -n 5 --json > baseline.json
+  ask-tools eval --suggest tools-weather > evals/weather.toml
+"""
+
+
+def configure(parser: ArgumentParser) -> None:
+    """Add the arguments of `eval`."""
+    parser.description = "Ask models the questions of cases, and show which tools they choose."
+    parser.epilog = _EPILOG
+    text = "a file or folder of cases (default: evals), or a pattern of the names of cases or expected tools"
+    parser.add_argument("patterns", metavar="PATTERN", nargs="*", default=[], help=text)
+    parser.add_argument("--model", metavar="PROVIDER:NAME", action="append", default=[], help="may be repeated")
+    parser.add_argument("-n", "--runs", metavar="N", type=_positive, default=1, help="attempts per case (default: 1)")
+    parser.add_argument("--jobs", metavar="N", type=_positive, default=8, help="requests at once (default: 8)")
+    text = "US dollars after which no request is sent; needs the extra `prices` of tools-agent"
+    parser.add_argument("--max-cost", metavar="DOLLARS", type=float, help=text)
+    text = "repeat failing cases without single sentences of descriptions, and name the sentences to blame"
+    parser.add_argument("--why", action="store_true", help=text)
+    parser.add_argument("--baseline", metavar="FILE", help="compare with an earlier --json")
+    parser.add_argument("--min", metavar="PERCENT", type=float, default=100.0, help="the attempts that must pass")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    for name, purpose in (("junit", "JUnit's XML"), ("html", "an HTML page"), ("markdown", "Markdown")):
+        parser.add_argument(f"--{name}", metavar="FILE", help=f"also write {purpose}")
+    parser.add_argument("--record", metavar="FILE", help="record the replies of the model, for replay:FILE")
+    text = "print cases for tools, from their examples and parameters, for you to edit"
+    parser.add_argument("--suggest", metavar="TOOL", nargs="+", help=text)
+    parser.set_defaults(run=run, intermixed=True)
+
+
+def run(options: Namespace) -> int:
+    """Evaluate, write the reports, and return the exit code."""
+    from tools_agent import ProviderError
+    from tools_eval._cases import CaseError
+    from tools_eval._run import evaluate
+
+    if not options.model:
+        raise CommandError("which model? --model PROVIDER:NAME, such as openai:gpt-5 or scripted:words")
+    baseline = _read_baseline(options.baseline)
+    try:
+        cases = _cases(options.patterns)
+        models = [_model(label) for label in options.model]
+        progress = _Progress(len(cases) * len(models) * options.runs)
+        report = evaluate(
+            cases, models, runs=options.runs, jobs=options.jobs, max_cost=options.max_cost, why=options.why,
+            on_attempt=progress,
+        )  # fmt: skip
+        progress.end()
+    except (CaseError, ProviderError) as error:
+        raise CommandError(str(error)) from error
+    _write(report, baseline, options)
+    if baseline is not None:
+        return int(any(change.verdict == "worse" for change in report.changes(baseline)))
+    is_complete = len(report.judged) == len(report.attempts) and not report.skipped
+    return 0 if is_complete and 100 * report.rate.share >= options.min else 1
+
+
+def _cases(patterns: list[str]) -> list[Case]:
+    """Return the cases of the files among the patterns, and of these the ones that other patterns select."""
+    from tools_eval._cases import load_cases
+
+    paths = [pattern for pattern in patterns if Path(pattern).exists()]
+    names = [pattern for pattern in patterns if pattern not in paths]
+    if missing := next((name for name in names if name.endswith((".toml", ".py"))), None):
+        raise CommandError(f"the file {missing} does not exist")
+    if not paths and not Path("evals").is_dir():
+        raise CommandError("there is no folder evals here", "name a file of cases", "see ask-tools eval --help")
+    cases = load_cases(*(paths or ["evals"]))
+    selected = [
+        case for case in cases if not names or any(fnmatchcase(text, name) for name in names for text in _texts(case))
+    ]
+    if not selected:
+        raise CommandError(f"no case matches {' '.join(names) or ' '.join(paths)}")
+    return selected
+
+
+def _texts(case: Case) -> list[str]:
+    return [case.name, *case.wanted]
+
+
+def _model(label: str) -> Model:
+    from tools_eval._run import Model
+
+    if label == "scripted:words":
+        from tools_eval._scripted import words_provider
+
+        return Model(label, words_provider())
+    path, _, name = label.rpartition(":")
+    if path.endswith(".py"):
+        if not Path(path).is_file():
+            raise CommandError(f"the file {path} does not exist")
+        provider = run_path(path).get(name)
+        if provider is None or not hasattr(provider, "astream"):
+            raise CommandError(f"{label} is not a provider: it has no method astream")
+        return Model(label, provider)
+    return Model.named(label)
+
+
+def _read_baseline(path: str | None) -> Report | None:
+    from tools_eval._report import Report
+
+    if path is None:
+        return None
+    try:
+        return Report.from_dict(json.loads(Path(path).read_text("utf-8")))
+    except OSError as error:
+        raise CommandError(f"--baseline {path}: {error.strerror}") from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise CommandError(f"--baseline {path} is not the output of ask-tools eval --json") from error
+
+
+def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
+    from tools_eval import _render
+
+    renderings = {options.html: _render.as_html, options.markdown: _render.as_markdown, options.junit: _render.as_junit}
+    for path, render in renderings.items():
+        try:
+            if path is not None:
+                Path(path).write_text(render(report, baseline), "utf-8")
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}", status=1) from error
+    if options.json:
+        write_json(report.to_dict())
+    else:
+        write(_render.as_text(report, baseline))
+
+
+class _Progress:
+    """A line on the terminal with the number of attempts."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.count, self.failed = total, 0, 0
+
+    def __call__(self, attempt: Attempt) -> None:
+        self.count += 1
+        self.failed += not attempt.passed
+        if is_terminal(sys.stderr):
+            done = min(20, 20 * self.count // self.total)
+            bar = "█" * done + "░" * (20 - done)
+            more = " (looking for sentences)" if self.count > self.total else ""
+            sys.stderr.write(f"\r{bar} {self.count}/{max(self.count, self.total)}, {self.failed} failed{more}\x1b[K")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Remove the line."""
+        if is_terminal(sys.stderr):
+            sys.stderr.write("\r\x1b[K")
+        else:
+            note(counted(self.count, "attempt"))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"expected a positive number, got {text}")
+    return int(text)

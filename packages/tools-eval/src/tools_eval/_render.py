@@ -1,0 +1,191 @@
+"""Render a report: text for a terminal, Markdown for a pull request, an HTML page, and JUnit's XML."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import chain
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from tools_core.text import visible
+from tools_eval._report import Attempt, Rate, Report
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
+table { border-collapse: collapse; } th, td { text-align: left; padding: .25rem .9rem .25rem 0; vertical-align: top;
+border-bottom: 1px solid #e3e8ee; overflow-wrap: anywhere; } th { font-weight: 600; color: #5a6b7d; }
+.all { color: #0a7d43; } .none { color: #b3261e; } .part { color: #9a5b00; }
+@media (prefers-color-scheme: dark) { body { background: #10161d; color: #dbe4ee; } th, td { border-color: #2b3642; }
+th { color: #93a4b5; } .all { color: #58c98a; } .none { color: #ff8a80; } .part { color: #ffc46b; } }
+"""
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Evaluation of tools</title><style>{style}</style></head>
+<body><h1>Evaluation of tools: {summary}</h1>
+{body}</body></html>
+"""
+Cell = str | Rate
+
+
+class Table(NamedTuple):
+    """One part of a report."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+
+def tables(report: Report, baseline: Report | None = None, *, full: bool = True) -> list[Table]:
+    """Return the parts of a report that are not empty; without `full` no case that has passed."""
+    judged = report.judged
+    models: list[list[Cell]] = []
+    for (model,), rate in report.rates("model").items():
+        attempts = [attempt for attempt in judged if attempt.model == model]
+        right = Rate(sum(attempt.wanted == attempt.chosen for attempt in attempts), len(attempts))
+        costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
+        cost = f"${sum(costs):.4f}" if costs else ""
+        models.append([model, rate, right, f"{sum(attempt.tokens for attempt in attempts):,}", cost])
+    cases: list[list[Cell]] = [
+        [*key, rate] for key, rate in report.rates("case", "model").items() if full or rate.share < 1
+    ]
+    pairs = [
+        [
+            pair.wanted,
+            pair.chosen,
+            str(pair.count),
+            ", ".join(pair.from_questions),
+            ", ".join(pair.shared),
+            " / ".join(pair.sentences),
+        ]
+        for pair in report.collisions
+    ]
+    tools: list[list[Cell]] = [[*key, rate] for key, rate in report.rates("wanted", "model").items()]
+    blames: list[list[Cell]] = [[b.case, b.tool, b.sentence, b.before, b.after] for b in report.blames]
+    changes = report.changes(baseline) if baseline else []
+    changed: list[list[Cell]] = [[c.case, c.model, c.verdict, c.before, c.after, "; ".join(c.edits)] for c in changes]
+    errors = [[a.case, a.model, a.error] for a in report.attempts if a.error is not None]
+    counts = Counter((a.case, a.model, a.question, calls_text(a), "; ".join(a.problems)) for a in judged if a.problems)
+    failures = [[*failure, str(count)] for failure, count in counts.items()]
+    columns = ("tool", "instead", "times", "words of the question", "words of both descriptions", "closest sentences")
+    parts = [
+        Table("Models", ("model", "passed (95 %)", "right tool", "tokens", "cost"), models),
+        Table("Compared with the baseline", ("case", "model", "", "before", "now", "edited sentences"), changed),
+        Table("Sentences to blame", ("case", "tool", "without this sentence", "before", "then"), blames),
+        Table("Colliding descriptions", columns, pairs),
+        _confusion(report),
+        Table("Failures", ("case", "model", "request", "calls", "difference", "times"), failures),
+        Table("Errors of providers", ("case", "model", "error"), errors),
+        Table("Tools", ("tool", "model", "passed (95 %)"), tools if full else ()),
+        Table("Cases", ("case", "model", "passed (95 %)"), cases if full else ()),
+    ]
+    return [table for table in parts if table.rows]
+
+
+def _confusion(report: Report) -> Table:
+    counts = report.confusion
+    names = sorted(set(chain(*counts)))
+    columns = sorted({chosen for _, chosen in counts})
+    rows = [
+        [wanted, *(str(counts[wanted, chosen] or "·") for chosen in columns)]
+        for wanted in names
+        if any((wanted, chosen) in counts for chosen in columns)
+    ]
+    is_diagonal = all(wanted == chosen for wanted, chosen in counts)
+    return Table("Confusion (rows: expected, columns: chosen)", ("", *columns), () if is_diagonal else rows)
+
+
+def calls_text(attempt: Attempt) -> str:
+    """Return the calls of an attempt, or its text."""
+    calls = [f"{call['name']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in attempt.calls]
+    return "; ".join(calls) or f"no call: {attempt.text[:200]}"
+
+
+def summary(report: Report) -> str:
+    """Return the rate in one line."""
+    low, high = report.rate.interval
+    text = f"{report.rate.passed} of {report.rate.total} passed ({low:.0%} to {high:.0%})"
+    return text + (f", {report.skipped} skipped: the budget is used up" if report.skipped else "")
+
+
+def as_text(report: Report, baseline: Report | None = None) -> str:
+    """Return text for a terminal: wide tables as blocks of lines."""
+    blocks = []
+    for table in tables(report, baseline, full=False):
+        rows = [[str(cell) for cell in row] for row in table.rows]
+        if max(sum(map(len, row)) for row in rows) > 100:
+            lines = [
+                "\n".join(
+                    f"  {name}: {cell}" if name else f"  {cell}" for name, cell in zip(table.header, row, strict=True)
+                )
+                for row in rows
+            ]
+            text = "\n\n".join(lines)
+        else:
+            grid = [list(table.header), *rows]
+            widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+            text = "\n".join("  " + "  ".join(map(str.ljust, row, widths)).rstrip() for row in grid)
+        blocks.append(f"{table.title}\n{text}")
+    return "\n\n".join([*blocks, summary(report)])
+
+
+def as_markdown(report: Report, baseline: Report | None = None) -> str:
+    """Return Markdown for a comment on a pull request."""
+    blocks = [f"**Evaluation of tools: {summary(report)}**"]
+    for table in tables(report, baseline, full=False):
+        lines = [f"### {table.title}", "", _row(table.header), _row("---" for _ in table.header)]
+        blocks.append("\n".join([*lines, *map(_row, table.rows)]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _row(cells: Iterable[Cell]) -> str:
+    texts = (visible(str(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;") for cell in cells)
+    return f"| {' | '.join(texts)} |"
+
+
+def as_html(report: Report, baseline: Report | None = None) -> str:
+    """Return a page without scripts and external resources."""
+    body = ""
+    for table in tables(report, baseline):
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.header)
+        rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>\n" for row in table.rows)
+        body += f"<h2>{escape(table.title)}</h2>\n<table><tr>{head}</tr>\n{rows}</table>\n"
+    return _PAGE.format(style=_STYLE, summary=escape(summary(report)), body=body)
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, Rate):
+        kind = "all" if cell.share == 1 else "part" if cell.passed else "none"
+        return f'<td class="{kind}">{escape(str(cell))}</td>'
+    return f"<td>{escape(visible(cell))}</td>"
+
+
+def as_junit(report: Report, _baseline: Report | None = None) -> str:
+    """Return JUnit's XML, with a suite for each model and a test for each case."""
+    root = ET.Element("testsuites", name="ask-tools eval")
+    for (model,), _ in report.rates("model").items() or [(("",), None)]:
+        suite = ET.SubElement(root, "testsuite", name=visible(model))
+        counts = {"tests": 0, "failures": 0, "errors": 0}
+        for name in dict.fromkeys(attempt.case for attempt in report.attempts if attempt.model == model):
+            attempts = [attempt for attempt in report.attempts if (attempt.case, attempt.model) == (name, model)]
+            seconds = f"{sum(attempt.seconds for attempt in attempts):.3f}"
+            test = ET.SubElement(
+                suite, "testcase", name=visible(name), classname=visible(attempts[0].wanted), time=seconds
+            )
+            counts["tests"] += 1
+            for kind, texts in (("error", [a.error for a in attempts if a.error]), ("failure", _failures(attempts))):
+                if texts:
+                    counts[f"{kind}s"] += 1
+                    passed = f"{sum(attempt.passed for attempt in attempts)} of {len(attempts)} passed"
+                    ET.SubElement(test, kind, message=passed).text = visible("\n".join(texts), keep_layout=True)
+        suite.attrib |= {key: str(count) for key, count in counts.items()}
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+
+
+def _failures(attempts: Iterable[Attempt]) -> list[str]:
+    return [f"{a.question}\n{calls_text(a)}\n{'; '.join(a.problems)}" for a in attempts if a.problems]

@@ -1,0 +1,214 @@
+"""`Report`: the attempts of an evaluation, their rates, and the pairs of tools that collide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import product
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+from tools_eval._words import sentences, similarity, tool_words, words
+
+_Z = 1.96  # for intervals of 95 %
+
+
+class Rate(NamedTuple):
+    """The number of passed attempts, of all attempts."""
+
+    passed: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """The share of passed attempts; 0 without attempts."""
+        return self.passed / self.total if self.total else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The Wilson interval of 95 %."""
+        if not self.total:
+            return 0.0, 1.0
+        square = _Z**2 / self.total
+        center = self.share + square / 2
+        margin = _Z * sqrt(self.share * (1 - self.share) / self.total + square / self.total / 4)
+        return max(0.0, (center - margin) / (1 + square)), min(1.0, (center + margin) / (1 + square))
+
+    def compare(self, before: Rate) -> str:
+        """Return "better", "worse", "same" or "within noise", by Newcombe's interval of the difference."""
+        if self.share == before.share:
+            return "same"
+        low, high = self.interval
+        low_before, high_before = before.interval
+        difference = self.share - before.share
+        if difference - sqrt((self.share - low) ** 2 + (high_before - before.share) ** 2) > 0:
+            return "better"
+        if difference + sqrt((high - self.share) ** 2 + (before.share - low_before) ** 2) < 0:
+            return "worse"
+        return "within noise"
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.passed}/{self.total} ({low:.0%} to {high:.0%})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One reply of a model to a case. `error` is set if the provider failed; then the attempt does not count."""
+
+    case: str
+    model: str
+    question: str
+    wanted: str
+    chosen: str = ""
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    text: str = ""
+    problems: list[str] = field(default_factory=list)
+    error: str | None = None
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether the calls are as expected."""
+        return not self.problems and self.error is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collision:
+    """Two tools that models confuse: the words of the question in the chosen tool's description, and common words."""
+
+    wanted: str
+    chosen: str
+    count: int
+    from_questions: list[str]
+    shared: list[str]
+    sentences: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blame:
+    """A sentence without which a failing case passes more often."""
+
+    case: str
+    model: str
+    tool: str
+    sentence: str
+    before: Rate
+    after: Rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A case that is better or worse than in an earlier report, and the sentences that changed meanwhile."""
+
+    case: str
+    model: str
+    verdict: str
+    before: Rate
+    after: Rate
+    edits: list[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The attempts of an evaluation.
+
+    `definitions` are those of the offered tools. The budget did not allow `skipped` more attempts.
+    """
+
+    attempts: list[Attempt]
+    definitions: dict[str, dict[str, Any]]
+    skipped: int = 0
+    blames: list[Blame] = field(default_factory=list)
+
+    @property
+    def judged(self) -> list[Attempt]:
+        """The attempts that have a reply."""
+        return [attempt for attempt in self.attempts if attempt.error is None]
+
+    @property
+    def rate(self) -> Rate:
+        """The rate of all attempts."""
+        return Rate(sum(attempt.passed for attempt in self.judged), len(self.judged))
+
+    def rates(self, *names: str) -> dict[tuple[str, ...], Rate]:
+        """Return the rates for each value of attributes, such as `"case", "model"` or `"wanted"`."""
+        totals: Counter[tuple[str, ...]] = Counter()
+        passed: Counter[tuple[str, ...]] = Counter()
+        for attempt in self.judged:
+            key = tuple(getattr(attempt, name) for name in names)
+            totals[key] += 1
+            passed[key] += attempt.passed
+        return {key: Rate(passed[key], total) for key, total in totals.items()}
+
+    @property
+    def confusion(self) -> Counter[tuple[str, str]]:
+        """The number of attempts for each expected and chosen tool."""
+        return Counter((attempt.wanted, attempt.chosen) for attempt in self.judged)
+
+    @property
+    def collisions(self) -> list[Collision]:
+        """The pairs of tools that models confused, the most frequent first."""
+        pairs = [(pair, count) for pair, count in self.confusion.most_common() if pair[0] != pair[1]]
+        return [self._collision(*pair, count) for pair, count in pairs if set(pair) <= self.definitions.keys()]
+
+    def _collision(self, wanted: str, chosen: str, count: int) -> Collision:
+        first, second = self.definitions[wanted], self.definitions[chosen]
+        questions = [a.question for a in self.judged if (a.wanted, a.chosen) == (wanted, chosen)]
+        asked = frozenset[str]().union(*map(words, questions))
+        pairs = product(sentences(first["description"]) or [""], sentences(second["description"]) or [""])
+        return Collision(
+            wanted=wanted,
+            chosen=chosen,
+            count=count,
+            from_questions=sorted(asked & tool_words(second)),
+            shared=sorted(tool_words(first) & tool_words(second)),
+            sentences=max(pairs, key=lambda pair: similarity(words(pair[0]), words(pair[1]))),
+        )
+
+    def changes(self, baseline: Report) -> list[Change]:
+        """Return the cases whose rate differs from that of an earlier report."""
+        before = baseline.rates("case", "model")
+        wanted = {attempt.case: {attempt.wanted, attempt.chosen} for attempt in self.judged}
+        return [
+            Change(
+                case=case,
+                model=model,
+                verdict=rate.compare(before[case, model]),
+                before=before[case, model],
+                after=rate,
+                edits=[edit for tool in sorted(wanted[case]) for edit in self._edits(baseline, tool)],
+            )
+            for (case, model), rate in self.rates("case", "model").items()
+            if (case, model) in before and rate.share != before[case, model].share
+        ]
+
+    def _edits(self, baseline: Report, tool: str) -> list[str]:
+        new, old = (
+            sentences(report.definitions[tool]["description"]) if tool in report.definitions else []
+            for report in (self, baseline)
+        )
+        added = [f"{tool}: + {sentence}" for sentence in new if sentence not in old]
+        return added + [f"{tool}: - {sentence}" for sentence in old if sentence not in new]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON; `from_dict` is the inverse."""
+        totals = {"passed": self.rate.passed, "total": self.rate.total, "interval": self.rate.interval}
+        return totals | asdict(self)
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        """Return the report of `to_dict`."""
+        blames: list[dict[str, Any]] = value.get("blames", [])
+        for blame in blames:
+            blame |= {"before": Rate(*blame["before"]), "after": Rate(*blame["after"])}
+        attempts = [Attempt(**attempt) for attempt in value["attempts"]]
+        return cls(
+            attempts=attempts,
+            definitions=value["definitions"],
+            skipped=value["skipped"],
+            blames=[Blame(**blame) for blame in blames],
+        )

@@ -1,0 +1,244 @@
+"""`evaluate`: ask models the questions of cases, and judge their calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
+from tools_core import Tool
+from tools_core.command import load_tools
+from tools_core.files import is_inside
+from tools_eval._cases import Case, CaseError
+from tools_eval._report import Attempt, Blame, Rate, Report
+from tools_eval._words import sentences, similarity, tool_words
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tools_core import ApprovalRequest
+
+Definitions = dict[str, dict[str, Any]]
+
+
+class Model(NamedTuple):
+    """A model to evaluate: its label in reports, its provider, and its name there."""
+
+    label: str
+    provider: Provider
+    name: str = ""
+
+    @classmethod
+    def named(cls, label: str) -> Model:
+        """Return the model of `"PROVIDER:NAME"`."""
+        return cls(label, *get_provider(label))
+
+
+def evaluate(
+    cases: Iterable[Case],
+    models: Mapping[str, Provider] | Iterable[str | Model],
+    *,
+    tools: Iterable[Tool] | None = None,
+    runs: int = 1,
+    jobs: int = 8,
+    max_cost: float | None = None,
+    why: bool = False,
+    on_attempt: Callable[[Attempt], object] | None = None,
+) -> Report:
+    """Ask each model each question `runs` times, `jobs` at once, and judge the calls. Tools are not run.
+
+    Args:
+        cases: The cases, such as those of `load_cases`.
+        models: Names such as `"openai:gpt-5"`, or providers by the labels of reports.
+        tools: The offered tools; by default the installed ones that the `tools` of a case select.
+        runs: The number of attempts for each case and model.
+        jobs: The number of requests at once.
+        max_cost: US dollars after which no request is sent. Needs the extra `prices` of tools-agent.
+        why: Find the sentences to blame: repeat failing cases, each time without one sentence of the description of
+            an expected or chosen tool.
+        on_attempt: Receives each attempt.
+    """
+    if isinstance(models, Mapping):
+        chosen = [Model(label, provider) for label, provider in models.items()]
+    else:
+        chosen = [Model.named(model) if isinstance(model, str) else model for model in models]
+    offered = None if tools is None else {tool.name: tool for tool in tools}
+    evaluation = Evaluation(list(cases), chosen, offered, runs, jobs, max_cost, on_attempt)
+    return asyncio.run(evaluation.run(why=why))
+
+
+class Evaluation:
+    """One run of `evaluate`."""
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        models: Sequence[Model],
+        tools: Mapping[str, Tool] | None,
+        runs: int,
+        jobs: int,
+        max_cost: float | None,
+        on_attempt: Callable[[Attempt], object] | None,
+    ) -> None:
+        self.cases, self.models, self.runs, self.max_cost = cases, models, runs, max_cost
+        self.spent = 0.0
+        self._tools = tools
+        self._jobs = asyncio.Semaphore(jobs)
+        self._on_attempt = on_attempt or (lambda _: None)
+        self._offers: dict[tuple[tuple[str, ...], int], dict[str, Tool]] = {}
+        if max_cost is not None:
+            for model in models:  # raises ProviderError for a model without a known price
+                cost_of(Assistant(provider=getattr(model.provider, "name", None), model=model.name))
+
+    async def run(self, *, why: bool) -> Report:
+        """Return the report of all attempts."""
+        async with AsyncExitStack() as stack:
+            for model in self.models:
+                if close := getattr(model.provider, "aclose", None):
+                    stack.push_async_callback(close)
+            pairs = [(case, model) for model in self.models for case in self.cases]
+            attempts = await self._attempts([(*pair, self.definitions(pair[0])) for pair in pairs] * self.runs)
+            definitions = {name: value for case in self.cases for name, value in self.definitions(case).items()}
+            done = [attempt for attempt in attempts if attempt is not None]
+            report = Report(attempts=done, definitions=definitions, skipped=attempts.count(None))
+            return replace(report, blames=await self._find_blames(report)) if why else report
+
+    def definitions(self, case: Case) -> Definitions:
+        """Return the definitions that a case offers."""
+        return {name: {**tool.definition, "name": name} for name, tool in self._offer(case).items()}
+
+    def _offer(self, case: Case) -> dict[str, Tool]:
+        if self._tools is not None:
+            return dict(self._tools)
+        key = (tuple(case.tools), case.distractors)
+        if key not in self._offers:
+            tools = load_tools(case.tools or None)
+            center = frozenset[str]().union(*(tool_words(tool.definition) for tool in tools.values()))
+            others = (
+                {name: tool for name, tool in load_tools().items() if name not in tools} if case.distractors else {}
+            )
+            ranked = sorted(others, key=lambda name: (-similarity(tool_words(others[name].definition), center), name))
+            self._offers[key] = tools | {name: others[name] for name in ranked[: case.distractors]}
+        tools = self._offers[key]
+        missing = [name for name in case.wanted if name not in tools and not name.startswith("(")]
+        if missing:
+            raise CaseError(f"the case {case.name!r} expects {missing[0]}, which is not among the offered tools")
+        return tools
+
+    async def _attempts(self, jobs: Sequence[tuple[Case, Model, Definitions]]) -> list[Attempt | None]:
+        return list(await asyncio.gather(*(self._attempt(*job) for job in jobs)))
+
+    async def _attempt(self, case: Case, model: Model, definitions: Definitions) -> Attempt | None:
+        """Run a case once; None if the budget is used up."""
+        async with self._jobs:
+            if self.max_cost is not None and self.spent >= self.max_cost:
+                return None
+            start = monotonic()
+            question = case.conversation[-1].content  # type: ignore[attr-defined]
+            attempt = Attempt(case=case.name, model=model.label, question=question, wanted=case.wanted[0])
+            try:
+                replies = await (self._execute(case, model) if case.execute else self._ask(case, model, definitions))
+            except ProviderError as error:
+                attempt = replace(attempt, error=str(error))
+            else:
+                attempt = self._judge(attempt, case, replies, definitions, seconds=monotonic() - start)
+            self._on_attempt(attempt)
+            return attempt
+
+    def _judge(
+        self, attempt: Attempt, case: Case, replies: Sequence[Assistant], definitions: Definitions, *, seconds: float
+    ) -> Attempt:
+        calls = [call for reply in replies for call in reply.tool_calls]
+        schemas = {name: definition["input_schema"] for name, definition in definitions.items()}
+        wanted, chosen = case.chosen(calls)
+        cost = sum(map(cost_of, replies)) if self.max_cost is not None else None
+        self.spent += cost or 0.0
+        return replace(
+            attempt,
+            wanted=wanted,
+            chosen=chosen,
+            calls=[{"name": call.name, "arguments": call.raw_arguments} for call in calls],
+            text=replies[-1].content if replies else "",
+            problems=case.judge(calls, schemas),
+            tokens=sum(reply.usage.total_tokens for reply in replies if reply.usage),
+            cost=cost,
+            seconds=round(seconds, 3),
+        )
+
+    async def _ask(self, case: Case, model: Model, definitions: Definitions) -> list[Assistant]:
+        request = Request(model=model.name, messages=case.conversation, tools=list(definitions.values()))
+        return [piece async for piece in model.provider.astream(request) if isinstance(piece, Assistant)]
+
+    async def _execute(self, case: Case, model: Model) -> list[Assistant]:
+        """Run an agent in a copy of the workspace, and return its replies."""
+        with _copy_of_workspace(case) as folder:
+
+            def approve(request: ApprovalRequest) -> Any:
+                effects = request.effects
+                is_in_copy = effects.paths and all(is_inside(path, [folder]) for path in effects.paths)
+                return "once" if case.approve == "all" or (is_in_copy and effects.commands == ()) else False
+
+            session = Session(case.conversation)
+            agent = Agent(
+                session, model=_Named(model), tools=self._offer(case), workspace=folder, approve=approve,
+                on_ask=lambda _: None,
+            )  # fmt: skip
+            await agent.agenerate()
+            agent.close()
+        return [message for message in session.messages if isinstance(message, Assistant)]
+
+    async def _find_blames(self, report: Report) -> list[Blame]:
+        """Repeat each failing case without single sentences."""
+        cases = {case.name: case for case in self.cases if not case.execute}
+        models = {model.label: model for model in self.models}
+        jobs: list[tuple[str, str, str, str, Rate]] = []
+        for (name, label), rate in report.rates("case", "model").items():
+            if rate.share == 1 or name not in cases:
+                continue
+            attempts = [a for a in report.judged if (a.case, a.model) == (name, label) and not a.passed]
+            tools = {tool: None for a in attempts for tool in (a.wanted, a.chosen) if tool in report.definitions}
+            for tool in tools:
+                parts = sentences(report.definitions[tool]["description"])
+                jobs += [(name, label, tool, sentence, rate) for sentence in parts]
+        variants = [
+            (cases[name], models[label], _without(self.definitions(cases[name]), tool, sentence))
+            for name, label, tool, sentence, _ in jobs
+        ]
+        attempts_of = await self._attempts(variants * self.runs)
+        blames = [
+            Blame(case=name, model=label, tool=tool, sentence=sentence, before=rate, after=after)
+            for index, (name, label, tool, sentence, rate) in enumerate(jobs)
+            if (after := _rate(attempts_of[index :: len(jobs)])).share > rate.share
+        ]
+        return sorted(blames, key=lambda blame: -blame.after.share)
+
+
+class _Named:
+    """A provider that sends its requests to one model."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.stream, self.astream = model.name, model.provider.stream, model.provider.astream
+
+
+@contextmanager
+def _copy_of_workspace(case: Case) -> Generator[str]:
+    try:
+        from tools_workspace import Workspace
+    except ImportError as error:
+        raise CaseError(f"the case {case.name!r} runs its calls: pip install tools-workspace") from error
+    with Workspace(case.workspace_folder).copy() as copy:
+        yield copy.path
+
+
+def _without(definitions: Definitions, tool: str, sentence: str) -> Definitions:
+    description = definitions[tool]["description"].replace(sentence, "", 1).strip()
+    return definitions | {tool: {**definitions[tool], "description": description}}
+
+
+def _rate(attempts: Iterable[Attempt | None]) -> Rate:
+    judged = [attempt for attempt in attempts if attempt is not None and attempt.error is None]
+    return Rate(sum(attempt.passed for attempt in judged), len(judged))

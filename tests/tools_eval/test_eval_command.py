@@ -1,0 +1,123 @@
+"""`ask-tools eval`."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+CASES = """
+tools = ["tools-filesystem"]
+
+[[case]]
+question = "Search file contents for a regular expression"
+expect = { tool = "grep" }
+
+[[case]]
+name = "delete"
+question = "Permanently delete the link 'old'"
+expect = { tool = "delete_path", arguments = { path = "old" } }
+
+[[case]]
+question = "Which folder do files match?"
+expect = { tool = "list_directory" }
+"""
+
+
+@pytest.fixture
+def cases(tmp_path):
+    (tmp_path / "evals").mkdir()
+    path = tmp_path / "evals/files.toml"
+    path.write_text(CASES)
+    return path
+
+
+def test_the_report_shows_rates_failures_and_the_colliding_pair(cases, ask_tools):
+    output = ask_tools("eval", "--model", "scripted:words", status=1)
+    assert "2 of 3 passed (21% to 94%)" in output
+    assert "tool: list_directory\n  instead: glob" in output
+    assert "expected list_directory, got glob" in output
+
+
+def test_cases_can_be_selected_by_file_name_and_tool(cases, report_of):
+    def select(*patterns):
+        return [attempt["case"] for attempt in report_of("--model", "scripted:words", *patterns)["attempts"]]
+
+    assert select("delete") == ["delete"]
+    assert select("evals/files.toml", "gr*") == ["Search file contents for a regular expression"]
+
+
+def test_a_percentage_of_passed_attempts_can_be_enough(cases, ask_tools):
+    ask_tools("eval", "--model", "scripted:words", "--min", "60")
+    ask_tools("eval", "--model", "scripted:words", "--min", "70", status=1)
+
+
+def test_with_a_baseline_only_worse_cases_fail(cases, ask_tools, tmp_path):
+    (tmp_path / "baseline.json").write_text(ask_tools("eval", "--model", "scripted:words", "--json", status=1))
+    ask_tools("eval", "--model", "scripted:words", "--baseline", "baseline.json")
+    (tmp_path / "silent.py").write_text(
+        "from tools_agent import ScriptedProvider\nmodel = ScriptedProvider(default='?')\n"
+    )
+    saved = (tmp_path / "baseline.json").read_text().replace("scripted:words", "silent.py:model")
+    (tmp_path / "baseline.json").write_text(saved)
+    words = ["eval", "--model", "silent.py:model", "--baseline", "baseline.json"]
+    assert "within noise" in ask_tools(*words)
+    assert "worse" in ask_tools(*words, "-n", "20", status=1)
+
+
+def test_junit_html_and_markdown_are_written(cases, ask_tools, tmp_path):
+    files = ["--junit", "junit.xml", "--html", "report.html", "--markdown", "report.md"]
+    ask_tools("eval", "--model", "scripted:words", *files, status=1)
+    [suite] = ET.fromstring((tmp_path / "junit.xml").read_bytes())  # noqa: S314
+    assert suite.attrib == {"name": "scripted:words", "tests": "3", "failures": "1", "errors": "0"}
+    assert "expected list_directory, got glob" in suite.find("testcase/failure").text
+    page = (tmp_path / "report.html").read_text()
+    assert "default-src 'none'" in page and "http" not in page.replace("http-equiv", "")
+    assert "| list_directory | glob | 1 |" in (tmp_path / "report.md").read_text()
+
+
+def test_text_of_models_cannot_leave_the_reports(cases, ask_tools, tmp_path):
+    text = "<script>\\x1b[2J</script>|\\n# x"
+    (tmp_path / "evil.py").write_text(
+        f"from tools_agent import ScriptedProvider\nmodel = ScriptedProvider(default='{text}')\n"
+    )
+    files = ["--junit", "junit.xml", "--html", "report.html", "--markdown", "report.md"]
+    ask_tools("eval", "--model", "evil.py:model", *files, status=1)
+    ET.fromstring((tmp_path / "junit.xml").read_bytes())  # noqa: S314
+    assert "<script>" not in (tmp_path / "report.html").read_text()
+    assert not any(sign in (tmp_path / "report.md").read_text() for sign in ("<script>", "\x1b", "\n# x"))
+
+
+def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server):
+    def reply(path, body):
+        function = {"name": "grep", "arguments": '{"pattern": "x"}'}
+        call = {"index": 0, "id": "1", "type": "function", "function": function}
+        choice = {"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": "tool_calls"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        return [
+            {
+                "id": "c",
+                "object": "chat.completion.chunk",
+                "created": 0,
+                "model": "m",
+                "choices": [choice],
+                "usage": usage,
+            }
+        ]
+
+    address = {"OPENAI_BASE_URL": model_server(reply).url, "OPENAI_API_KEY": "none"}
+    report = report_of("--model", "openai:m", "-n", "2", "--jobs", "4", status=1, **address)
+    assert (report["passed"], report["total"]) == (2, 6)
+    assert {attempt["tokens"] for attempt in report["attempts"]} == {15}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "which model?"),
+        (["--model", "gpt-5"], "expected a model such as openai:gpt-5"),
+        (["--model", "scripted:words", "nothing"], "no case matches nothing"),
+        (["--model", "scripted:words", "missing.toml"], "does not exist"),
+        (["--model", "scripted:words", "--baseline", "evals/files.toml"], "is not the output of"),
+    ],
+)
+def test_wrong_usage_is_explained(cases, ask_tools, words, message):
+    assert message in ask_tools("eval", *words, status=2)
