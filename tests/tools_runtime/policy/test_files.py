@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools_core import Context, ToolCall
+from tools_core import ApprovalRequest, Context, ToolCall
 from tools_runtime import Policy, PolicyError
 
 ALLOW = '[[rule]]\ndecision = "allow"\ntool = "save"\n'
@@ -196,3 +196,53 @@ def test_rules_of_any_form_are_read_or_refused(decision, value):
         assert decision(rules=value, files=[]).outcome in ("allow", "ask", "deny")
     except PolicyError as error:
         assert "Policy(rules)" in str(error)
+
+
+def request(place, tools, path="a"):
+    context = Context(workspace=place.project)
+    call = ToolCall("1", "save", {"path": path})
+    return ApprovalRequest(call, tools.save, call.arguments, tools.save.effects(call.arguments, context), context)
+
+
+def test_an_added_rule_holds_at_once_and_in_later_policies(place, tools, decision):
+    rule = {"decision": "allow", "tool": "save", "paths": [f"{place.project}/**"]}
+    policy = Policy()
+    assert policy.try_rule(rule, request(place, tools)) == (
+        f'[[rule]]\ndecision = "allow"\ntool = "save"\npaths = ["{place.project}/**"]\n'
+    )
+    policy.add_rule(rule, save=False)
+    assert policy.decide_tool_call(CALL, tools.save, Context(workspace=place.project)).outcome == "allow"
+    assert decision().outcome == "ask"
+    place.user.write_text("# my rules")
+    Policy().add_rule(rule)
+    assert place.user.read_text().startswith("# my rules\n\n[[rule]]\n")
+    assert decision().outcome == "allow"
+
+
+def test_a_rule_that_would_not_decide_is_not_suggested(place, tools):
+    rule = {"decision": "allow", "tool": "save"}
+    place.user.write_text('[[rule]]\ndecision = "ask"\ntool = "sa*"\n')
+    assert Policy().try_rule(rule, request(place, tools)) is None
+    place.user.write_text("")
+    assert Policy().try_rule({"decision": "allow", "tool": "look"}, request(place, tools)) is None
+
+
+@given(text=st.text(min_size=1, max_size=20))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_rule_that_is_added_can_be_read_again(place, text):
+    place.user.unlink(missing_ok=True)
+    policy = Policy()
+    try:
+        policy.add_rule({"decision": "allow", "tool": "save", "reason": text})
+    except PolicyError:
+        assert not place.user.exists()
+        return
+    assert [rule.reason for rule in Policy().rules] == [text]
+
+
+def test_a_rule_is_not_added_to_an_invalid_file(place):
+    policy = Policy()
+    place.user.write_text("[[rule]\n")
+    with pytest.raises(PolicyError, match="not valid TOML"):
+        policy.add_rule({"decision": "allow", "tool": "save"})
+    assert place.user.read_text() == "[[rule]\n"

@@ -78,7 +78,8 @@ def run(options: Namespace) -> int:
     import asyncio  # not needed for --help
 
     from tools_agent import Agent, ProviderError, StoreError
-    from tools_runtime import Policy, PolicyError, ask_on_terminal
+    from tools_agent.approval import TerminalApprover, add_session_rules
+    from tools_runtime import Policy, PolicyError
 
     prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
     if prompt is None and options.session is None:
@@ -90,7 +91,8 @@ def run(options: Namespace) -> int:
         except PolicyError as error:
             raise CommandError(str(error)) from error
         session, provider, workspace = _session(options, store, prompt)
-        ask = "all" if options.yes else ask_on_terminal
+        add_session_rules(policy, session)
+        ask: Any = "all" if options.yes else TerminalApprover(policy, session)
         preview = Preview(workspace, ask) if options.preview else None
         if preview is not None:
             options.workspace = workspace = preview.path  # to continue the session there

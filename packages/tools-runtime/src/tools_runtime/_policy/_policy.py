@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tools_core import InvalidArguments, Tool
 from tools_core.files import config_path
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._approvals import StoredApprovals, read_guarded
+from tools_runtime._policy._approvals import StoredApprovals, check_owner, read_guarded
 from tools_runtime._policy._facts import STRICTNESS, Decision, facts_of
-from tools_runtime._policy._rules import near, read_rules
+from tools_runtime._policy._rules import near, read_rules, rule_as_toml
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools_core import Context, ToolCall
+    from tools_core import ApprovalRequest, Context, ToolCall
     from tools_runtime._policy._facts import Facts, Outcome, Scope
     from tools_runtime._policy._rules import Rule
 
@@ -67,6 +68,7 @@ class Policy:
         self.project = find_project(project or None)
         self.approvals = StoredApprovals(self.project)
         self.rules: Sequence[Rule] = (*read_rules(rules or (), "Policy(rules)"), *user_rules(files))
+        self.user_file = os.path.abspath(files[-1]) if files else config_path("policy.toml")
         self.project_file = os.path.join(self.project, PROJECT_FILE)
         self._data, self.project_rules = (b"", []) if project is False else read_policy(self.project_file)
         self.is_trusted = bool(self.project_rules) and self.approvals.file.trusts(self.project, self._data)
@@ -105,6 +107,26 @@ class Policy:
             raise PolicyError(f"{self.project_file}: there is no such file, or it is empty")
         self.approvals.file.trust(self.project, self._data)
         self.is_trusted = True
+
+    def try_rule(self, rule: Mapping[str, Any], request: ApprovalRequest) -> str | None:
+        """Return a rule as TOML; None if it would not allow a call, since it does not match or another rule decides.
+
+        Raises PolicyError for an invalid rule.
+        """
+        changed = copy.copy(self)
+        changed.rules = (*self.rules, *read_rules([rule], self.user_file))
+        is_allowed = changed.evaluate(request.call, request.tool, request.context).outcome == "allow"
+        return rule_as_toml(rule) if is_allowed else None
+
+    def add_rule(self, rule: Mapping[str, Any], *, save: bool = True) -> None:
+        """Add a rule after the user's other rules; with `save` also to `user_file`, for later processes.
+
+        Raises PolicyError for an invalid rule, and if the file cannot be written or is invalid.
+        """
+        added = read_rules([rule], self.user_file)
+        if save:
+            append_rule(self.user_file, rule)
+        self.rules = (*self.rules, *added)
 
     def evaluate(self, call: ToolCall, tool: Tool, context: Context) -> Evaluation:
         """Apply the rules to a call. Raises InvalidArguments for invalid arguments."""
@@ -178,8 +200,28 @@ def find_project(path: str | os.PathLike[str] | None) -> str:
 def read_policy(path: str) -> tuple[bytes, list[Rule]]:
     """Return the bytes of a policy file and its rules; empty without a file."""
     data = read_guarded(path)
+    return data, parse_policy(path, data)
+
+
+def append_rule(path: str, rule: Mapping[str, Any]) -> None:
+    """Append a rule to a policy file, which stays unchanged if it would not be valid."""
+    data = read_guarded(path)
+    text = ("" if data.endswith(b"\n\n") or not data else "\n" if data.endswith(b"\n") else "\n\n") + rule_as_toml(rule)
+    parse_policy(path, data + text.encode())
+    folder = os.path.dirname(path)
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        check_owner(os.stat(folder), folder)
+        with open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:  # keeps a link
+            file.write(text.encode())
+    except OSError as error:
+        raise PolicyError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def parse_policy(path: str, data: bytes) -> list[Rule]:
+    """Return the rules in the content of a policy file."""
     if not data:
-        return data, []
+        return []
     import tomllib  # 3 ms, only if there is a policy
 
     try:
@@ -189,4 +231,4 @@ def read_policy(path: str) -> tuple[bytes, list[Rule]]:
     for key in document:
         if key != "rule":
             raise PolicyError(f"{path}: unknown key {key!r}{near(key, ['rule'])}; a policy consists of [[rule]] tables")
-    return data, read_rules(document.get("rule", []), path)
+    return read_rules(document.get("rule", []), path)

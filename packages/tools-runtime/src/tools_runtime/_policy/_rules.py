@@ -126,6 +126,12 @@ def read_rules(value: Any, source: str) -> list[Rule]:
     return [_rule(item, source, number) for number, item in enumerate(value, 1)]
 
 
+def rule_as_toml(rule: Mapping[str, Any]) -> str:
+    """Return a rule of texts, booleans and lists of texts as a table of a policy file."""
+    lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in rule.items()]
+    return "\n".join(("[[rule]]", *lines, "")).replace("\x7f", "\\u007f")  # which TOML has to escape
+
+
 def _rule(value: Any, source: str, number: int) -> Rule:
     place = f"{source}: rule {number}"
     if not isinstance(value, Mapping):

@@ -1,0 +1,1 @@
+"""Requests, results and progress as a person reads them on a terminal."""

@@ -1,0 +1,151 @@
+"""The answers to a request for approval, and what each of them does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from getpass import getuser
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tools_agent._terminal._diff import short_path
+from tools_core import Approval, Denial, ToolCall
+from tools_core.files import is_inside
+from tools_runtime import PolicyError
+
+if TYPE_CHECKING:
+    from tools_agent import Session
+    from tools_core import ApprovalRequest
+    from tools_runtime import Policy
+
+Kind = Literal["once", "session", "always", "edit", "deny"]
+_SESSION_RULE = "rule "  # begins the keys of approvals that are rules
+_ALWAYS = "always: "
+_WORD = re.compile(r"[\w./:=@%+,-]+|\d*>{1,2}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer that a person may choose.
+
+    - "once" runs the call.
+    - "session" runs the call, and the calls that `rule` covers, until the session ends; without a rule equal calls.
+    - "always" adds `rule` to the user's policy file; `toml` is what will be written, and `file` where.
+    - "edit" runs the call with other arguments.
+    - "deny" refuses the call, with a reason for the model.
+    """
+
+    kind: Kind
+    label: str
+    rule: Mapping[str, Any] | None = None
+    toml: str = ""
+    file: str = ""
+
+    @property
+    def is_narrow(self) -> bool:
+        """True if the rule is not for all calls of the tool."""
+        return self.rule is not None and not self.rule.keys().isdisjoint(("paths", "commands"))
+
+
+def answers_to(request: ApprovalRequest, policy: Policy | None = None) -> list[Answer]:
+    """Return the possible answers to a request; rules only if they would decide about the call."""
+    answers = [Answer(kind="once", label="yes, once")]
+    rules = list(_rule_answers(request, policy)) if policy is not None else []
+    # For a session, never all commands.
+    narrow = [answer for answer in rules if answer.is_narrow or request.effects.commands == ()]
+    if narrow:
+        label = f"yes, in this session: {narrow[0].label.removeprefix(_ALWAYS)}"
+        answers.append(Answer(kind="session", label=label, rule=narrow[0].rule))
+    elif "run" in request.scopes:
+        answers.append(Answer(kind="session", label="yes, in this session: exactly this call"))
+    return [*answers, *rules, Answer(kind="edit", label="edit the arguments"), Answer(kind="deny", label="no")]
+
+
+def carry_out(
+    answer: Answer,
+    request: ApprovalRequest,
+    *,
+    policy: Policy | None = None,
+    session: Session | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    reason: str = "",
+) -> Approval | Denial:
+    """Do what an answer says, and return the value that `approve=` returns.
+
+    Args:
+        answer: One of `answers_to(request, policy)`.
+        request: The request.
+        policy: Receives the rule of an answer.
+        session: Remembers the rule of an answer for the session.
+        arguments: The edited arguments.
+        reason: Why the call is denied, for the model.
+
+    Raises: InvalidArguments for edited arguments that the tool does not accept, PolicyError if the policy file cannot
+    be written; the request can be answered again.
+    """
+    if answer.kind == "deny":
+        return Denial(getuser(), reason)
+    if answer.kind == "edit":
+        call = ToolCall(request.call.id, request.call.name, dict(arguments or {}))
+        request.tool.valid_arguments(call)
+        return Approval("once", getuser(), request.key, arguments)
+    if answer.rule is None or policy is None:
+        return Approval("run" if answer.kind == "session" else "once", getuser(), request.key)
+    policy.add_rule(answer.rule, save=answer.kind == "always")
+    if answer.kind == "session" and session is not None:
+        session.log.approve_key(_SESSION_RULE + json.dumps(answer.rule), "", getuser())
+    return Approval("once", getuser(), request.key)
+
+
+def add_session_rules(policy: Policy, session: Session) -> None:
+    """Let the rules that a person approved for a session hold again, in another process."""
+    for key in session.log.transcript.approved_keys:
+        if key.startswith(_SESSION_RULE):
+            policy.add_rule(json.loads(key.removeprefix(_SESSION_RULE)), save=False)
+
+
+def _rule_answers(request: ApprovalRequest, policy: Policy) -> Iterator[Answer]:
+    """Yield an answer for each rule that would decide about the call."""
+    for label, rule in _rules_for(request):
+        try:
+            toml = policy.try_rule(rule, request)
+        except PolicyError:  # such as a path that no rule can express
+            continue
+        if toml is not None:
+            yield Answer(kind="always", label=_ALWAYS + label, rule=rule, toml=toml, file=policy.user_file)
+
+
+def _rules_for(request: ApprovalRequest) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield rules that would allow a call, with their labels; the most useful one first."""
+    name, effects = request.tool.name, request.effects
+    rule = {"decision": "allow", "tool": name}
+    if effects.commands:
+        patterns = [_prefix(words) for words in effects.commands]
+        if None not in patterns:
+            commands = list(dict.fromkeys(patterns))
+            yield f"{name} with {', '.join(map(str, commands))}", {**rule, "commands": commands}
+    elif effects.paths and effects.commands == () and request.context.workspace is not None:
+        workspace = os.path.realpath(request.context.workspace)
+        folder = os.path.commonpath([Path(path).parent for path in effects.paths])
+        folders = [workspace] if is_inside(folder, [workspace]) else []
+        for place in dict.fromkeys([*folders, folder]):
+            if place != "/":
+                where = short_path(place, workspace)
+                yield f"{name} below {where}", {**rule, "paths": [f"{escape(place)}/**"]}
+    yield f"{name}{', any command' if effects.commands != () else ', any arguments'}", rule
+
+
+def _prefix(words: Sequence[str | None]) -> str | None:
+    """Return the pattern of a command with the same program and first operand: `git diff *`, `rm -rf build *`."""
+    head: list[str] = []
+    for place, word in enumerate(words):
+        if word is None or not _WORD.fullmatch(word):
+            return None
+        head.append(word)
+        if place and not word.startswith("-"):
+            break
+    return " ".join(head if ">" in head[0] else [*head, "*"])
