@@ -44,6 +44,7 @@ COMPANIONS = {
     "undo": ("tools-workspace", "restore the content from before changes were applied"),
     "serve": ("tools-mcp", "serve the tools to MCP clients"),
     "mcp": ("tools-mcp", "use MCP servers, and let MCP clients use the tools"),
+    "ui": ("tools-studio", "try tools, follow sessions and chat in the browser"),
     "policy": ("tools-runtime", "explain and check the policy, and manage approvals"),
     "hooks": ("tools-runtime", "list the hooks around calls"),
 }

@@ -1,0 +1,60 @@
+"""`create_application`: the routes of the studio."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import HTMLResponse, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from tools_studio._pages import bench
+from tools_studio._security import Guard
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from tools_studio._studio import Studio
+
+
+def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
+    """Return the application for the address 127.0.0.1:PORT, which requires the token."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        yield
+        studio.hub.close()
+
+    application = Starlette(
+        routes=[
+            *bench.ROUTES,
+            Route("/events", _events),
+            Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
+        ],
+        middleware=[Middleware(Guard, token=token, port=port)],
+        exception_handlers={HTTPException: _explain},
+        lifespan=lifespan,
+    )
+    application.state.studio = studio
+    return application
+
+
+async def _events(request: Request) -> Response:
+    studio: Studio = request.app.state.studio
+    return StreamingResponse(studio.hub.stream(), media_type="text/event-stream")
+
+
+async def _explain(request: Request, error: Exception) -> Response:
+    """Answer an error with a page that says what would work."""
+    studio: Studio = request.app.state.studio
+    assert isinstance(error, HTTPException)  # noqa: S101
+    text = await run_in_threadpool(studio.render, "error.html", status=error.status_code, detail=error.detail)
+    return HTMLResponse(text, error.status_code)

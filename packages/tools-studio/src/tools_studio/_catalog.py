@@ -1,0 +1,174 @@
+"""`Catalog`: the tools of the bench, what they touch, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_core import LoadProblem, Registry, Tool
+from tools_core.command import CommandError, load_tool, select_tools, stdout_to_stderr
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+class Badge(NamedTuple):
+    """A property of a tool that a person should see before they call it."""
+
+    kind: str  # of the style
+    text: str
+    meaning: str
+
+
+_READ_ONLY = Badge("read", "read-only", "Changes nothing.")
+_DESTRUCTIVE = Badge("destructive", "destructive", "May delete or overwrite.")
+_WRITES = Badge("write", "writes", "Changes things, and deletes or overwrites nothing.")
+_UNKNOWN = Badge("unknown", "effects unknown", "States no effects: expect any.")
+_ASKS = Badge("asks", "asks first", "A person has to approve each call of a model.")
+_OPEN = Badge("open", "open world", "Reaches services outside of this machine.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A tool of the catalog, or the reason why it cannot be loaded."""
+
+    name: str  # selects the tool, also if two packages have one of that name
+    package: str
+    version: str = ""
+    tool: Tool | None = None
+    error: str = ""
+    fix: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name for people."""
+        return self.tool.name if self.tool else self.name.rpartition(":")[2]
+
+    @cached_property
+    def summary(self) -> str:
+        """The first sentence of the description."""
+        text = " ".join(self.tool.description.split()) if self.tool else self.error
+        end = text.find(". ")
+        return text if end < 0 else text[: end + 1]
+
+    @cached_property
+    def badges(self) -> list[Badge]:
+        """What a call may touch, as the tool states it."""
+        if self.tool is None:
+            return []
+        hints = self.tool.annotations
+        if hints.get("read_only"):
+            badges = [_READ_ONLY]
+        elif "destructive" in hints:
+            badges = [_DESTRUCTIVE if hints["destructive"] else _WRITES]
+        else:
+            badges = [_UNKNOWN]
+        return badges + [_OPEN] * bool(hints.get("open_world")) + [_ASKS] * self.tool.requires_approval
+
+    @cached_property
+    def tokens(self) -> int:
+        """An estimate of the tokens of the definition in each request, as `ask-tools check` counts."""
+        text = json.dumps(self.tool.tool_definition, ensure_ascii=False, separators=(",", ":")) if self.tool else ""
+        return -(-len(text) // 4)
+
+    @cached_property
+    def words(self) -> str:
+        """The text that the search looks in."""
+        tags = self.tool.tags if self.tool else ()
+        badges = [badge.text for badge in self.badges]
+        return " ".join([self.name, self.package, self.summary, *tags, *badges]).lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The tools of one package or file, with facts and problems from `ask-tools doctor`."""
+
+    package: str
+    version: str
+    items: Sequence[Item]
+    facts: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Catalog:
+    """The installed tools, or those that patterns select; loaded at the first use, in the order of packages."""
+
+    def __init__(self, patterns: Sequence[str] | None = None) -> None:
+        self._patterns = patterns
+        self._lock = Lock()
+        self._registry = Registry()
+        self._registry.discover()
+        self.report: dict[str, Any] = {}  # of `ask-tools doctor`, once it has ended
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the tools; installed ones are not imported for this."""
+        return list(self._registry) if self._patterns is None else select_tools(self._patterns)
+
+    @property
+    def is_loaded(self) -> bool:
+        """Return whether the tools were imported."""
+        return "items" in vars(self)
+
+    @cached_property
+    def items(self) -> dict[str, Item]:
+        """The tools by name."""
+        with self._lock, stdout_to_stderr():
+            return {name: self._load(name) for name in self.names}
+
+    @property
+    def tools(self) -> dict[str, Tool]:
+        """The tools that can be called, by name."""
+        return {name: item.tool for name, item in self.items.items() if item.tool is not None}
+
+    @property
+    def groups(self) -> list[Group]:
+        """The tools by package."""
+        packages: dict[str, list[Item]] = {}
+        for item in self.items.values():
+            packages.setdefault(item.package, []).append(item)
+        facts = {row["distribution"]: row["facts"] for row in self.report.get("distributions", ())}
+        return [
+            Group(package=package, version=items[0].version, items=items, facts=facts.get(package, {}))
+            for package, items in packages.items()
+        ]
+
+    @property
+    def problems(self) -> list[dict[str, str]]:
+        """What is wrong with the installation, each with a fix."""
+        return [*self.report["problems"]] if self.report else [*self._own_problems()]
+
+    def examine(self) -> None:
+        """Run `ask-tools doctor`, which imports the packages in another process."""
+        command = [sys.executable, "-m", "tools_core", "doctor", "--json"]
+        child = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
+        self.report = json.loads(child.stdout) if child.stdout else {}
+
+    def _load(self, name: str) -> Item:
+        if name not in self._registry:  # it is in a file
+            package, _, attribute = name.rpartition(":")
+            try:
+                tool = load_tool(name)
+                return Item(name=name, package=package, tool=tool)
+            except CommandError as error:
+                return Item(name=name, package=package, error=str(error), fix=f"repair {attribute} in {package}")
+        point = self._registry.origin(name)
+        package, version = (point.distribution, point.version) if point else ("", "")
+        if (loaded := self._registry.get(name)) is not None:
+            return Item(name=name, package=package, version=version, tool=loaded)
+        problem = next((row for row in self._registry.problems if _is_of(row, package, name)), None)
+        reason, fix = (problem.error, problem.fix) if problem else ("cannot be loaded", "ask-tools doctor")
+        return Item(name=name, package=package, version=version, error=reason, fix=fix)
+
+    def _own_problems(self) -> Iterator[dict[str, str]]:
+        for problem in self._registry.problems:
+            fields = ("name", "distribution", "version", "error", "fix")
+            yield {name: getattr(problem, name) for name in fields}
+
+
+def _is_of(problem: LoadProblem, package: str, name: str) -> bool:
+    return problem.distribution == package and problem.name == name.rpartition(":")[2]

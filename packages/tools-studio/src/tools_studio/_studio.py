@@ -1,0 +1,70 @@
+"""`Studio`: what the pages of one process share."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from subprocess import SubprocessError
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader
+
+from tools_core.command import CommandError
+from tools_core.threads import in_thread
+from tools_studio import _rendering as rendering
+from tools_studio._calls import Calls
+from tools_studio._catalog import Catalog
+from tools_studio._events import Hub
+from tools_studio._forms import as_json
+from tools_studio._snippets import pretty
+from tools_workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Studio:
+    """The tools, the calls and the sessions behind the pages of one process."""
+
+    def __init__(self, patterns: Sequence[str] | None = None) -> None:
+        self.hub = Hub()
+        self.catalog = Catalog(patterns)
+        self.workspace = Workspace()
+        self.calls = Calls(self.workspace, self.hub)
+        self._is_loading = False
+
+    def load(self) -> None:
+        """Import the tools and look for problems in the background, once."""
+        if not self._is_loading:
+            self._is_loading = True
+            in_thread(self._load)
+
+    def _load(self) -> None:
+        try:
+            _ = self.catalog.items
+            self.hub.publish("catalog")
+            self.catalog.examine()
+        except (CommandError, OSError, ValueError, SubprocessError) as error:
+            self.catalog.report = {"problems": [{"name": "ask-tools doctor", "error": str(error), "fix": "run it"}]}
+        self.hub.publish("catalog")
+
+    @cached_property
+    def templates(self) -> Environment:
+        """The templates; text is escaped unless it is already HTML of ours."""
+        environment = Environment(
+            loader=PackageLoader("tools_studio"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        )
+        environment.filters.update(
+            markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
+            compact=as_json, pretty=pretty,
+        )  # fmt: skip
+        values: dict[str, Any] = {
+            "studio": self,
+            "parts_of": rendering.parts_of,
+            "program_text": rendering.program_text,
+        }
+        environment.globals |= values
+        return environment
+
+    def render(self, template: str, **values: Any) -> str:
+        """Return the HTML of a template."""
+        return self.templates.get_template(template).render(values)

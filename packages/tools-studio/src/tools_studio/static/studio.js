@@ -1,0 +1,431 @@
+"use strict";
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// ------------------------------------------------------------------------------------------------ requests
+
+function say(text) {
+  const toast = $("#status");
+  toast.textContent = text;
+  toast.hidden = false;
+  clearTimeout(say.timer);
+  say.timer = setTimeout(() => (toast.hidden = true), 4000);
+}
+
+async function request(url, body) {
+  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  let response;
+  try {
+    response = await fetch(url, options);
+  } catch {
+    throw new Error("The studio does not answer. Is `ask-tools ui` still running?");
+  }
+  if (response.ok) return response;
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  throw new Error($("main p", page)?.textContent ?? page.body.textContent);
+}
+
+// Show the HTML of a response in an element; the focus stays where it was.
+function swap(element, html) {
+  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  element.innerHTML = html;
+  if (focused) document.getElementById(focused)?.focus();
+  connect(element);
+}
+
+async function get(url, element) {
+  try {
+    swap(element, await (await request(url)).text());
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+async function post(url, body, source) {
+  const part = source.closest("[data-src]");
+  try {
+    const response = await request(url, body);
+    if (response.redirected) location.href = response.url;
+    else replace(part, await response.text());
+  } catch (error) {
+    say(error.message);
+  }
+}
+
+// A part that fetches itself again consists of one element, or is filled by its container.
+function replace(part, html) {
+  const parent = part.parentElement;
+  if (html.trimStart().startsWith("<section") && part.tagName === "SECTION") swap(parent, html);
+  else swap(part, html);
+}
+
+// ------------------------------------------------------------------------------------------------ events
+
+const busy = new Map(); // parts that are fetched now, and whether they have to be fetched again
+
+async function refresh(part) {
+  const url = part.dataset.src;
+  if (busy.has(url)) return busy.set(url, true);
+  busy.set(url, false);
+  try {
+    const html = await (await request(url)).text();
+    const current = $(`[data-src="${CSS.escape(url)}"]`);
+    if (current) replace(current, html);
+  } catch (error) {
+    say(error.message);
+  }
+  const again = busy.get(url);
+  busy.delete(url);
+  const next = $(`[data-src="${CSS.escape(url)}"]`);
+  if (again && next) refresh(next);
+}
+
+function listen() {
+  let first = true;
+  const events = new EventSource("/events");
+  events.onopen = () => {
+    if (!first) $$("[data-topic]").forEach(refresh);
+    first = false;
+  };
+  events.onmessage = (message) => {
+    const event = JSON.parse(message.data);
+    for (const part of $$(`[data-topic="${CSS.escape(event.topic)}"]`)) {
+      if ("text" in event) append(part, event.text);
+      else refresh(part);
+    }
+  };
+}
+
+function append(part, text) {
+  part.hidden = false;
+  part.textContent += text;
+  part.scrollIntoView({ block: "nearest" });
+}
+
+// ------------------------------------------------------------------------------------------------ pages
+
+async function visit(url, push = true) {
+  try {
+    const page = new DOMParser().parseFromString(await (await request(url)).text(), "text/html");
+    document.title = page.title;
+    $(".frame").className = $(".frame", page).className;
+    if (push) history.pushState(null, "", url);
+    swap($("#main"), $("#main", page).innerHTML);
+    $("#main").focus();
+    scrollTo(0, 0);
+    mark();
+  } catch {
+    location.href = url;
+  }
+}
+
+function mark() {
+  for (const link of $$(".entries a")) {
+    if (link.pathname === location.pathname) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function filter(input) {
+  const list = $(input.dataset.filter);
+  const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const entry of $$("[data-words]", list)) {
+    entry.hidden = !words.every((word) => entry.dataset.words.includes(word));
+    count += !entry.hidden;
+  }
+  for (const section of $$("section", list)) section.hidden = !$("[data-words]:not([hidden])", section);
+  const none = $(".none", list);
+  if (none) none.hidden = count > 0;
+}
+
+function select(tab) {
+  for (const other of $$("[role=tab]", tab.parentElement)) {
+    other.setAttribute("aria-selected", other === tab);
+    other.tabIndex = other === tab ? 0 : -1;
+    document.getElementById(other.getAttribute("aria-controls")).hidden = other !== tab;
+  }
+}
+
+async function copy(text) {
+  await navigator.clipboard.writeText(text);
+  say("Copied");
+}
+
+// ------------------------------------------------------------------------------------------------ arguments of a tool
+
+const parts = (field) => $$(":scope > .fields > .field, :scope > .fields > .item > .field", field);
+const typed = (field) => $(":scope > input, :scope > select, :scope > textarea", field);
+const member = (path, name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? (path ? `${path}.${name}` : name) : `${path}[${JSON.stringify(name)}]`);
+
+// Each reader returns the value of a field, or undefined if it is empty.
+const readers = {
+  text: (field) => typed(field).value || undefined,
+  date: (field) => typed(field).value || undefined,
+  time: (field) => typed(field).value || undefined,
+  bytes: (field) => typed(field).dataset.base64,
+  choice: (field) => (typed(field).value ? JSON.parse(typed(field).value) : undefined),
+  json: (field) => parse(typed(field).value),
+  flag: (field) => (typed(field).type === "checkbox" ? typed(field).checked : typed(field).value ? typed(field).value === "true" : undefined),
+  number: (field) => {
+    const text = typed(field).value.trim();
+    const isExact = /^-?\d+$/.test(text) ? Number.isSafeInteger(Number(text)) : text && isFinite(Number(text));
+    return text ? (isExact ? Number(text) : text) : undefined;
+  },
+  "date-time": (field) => {
+    const { value, dataset } = typed(field);
+    if (!value || dataset.raw?.startsWith(value)) return value ? dataset.raw : undefined;
+    const minutes = -new Date(value).getTimezoneOffset();
+    const two = (number) => String(Math.floor(Math.abs(number))).padStart(2, "0");
+    return `${value.length < 17 ? `${value}:00` : value}${minutes < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+  },
+  list: (field, path) => {
+    const items = parts(field).map((part, index) => read(part, `${path}[${index}]`) ?? null);
+    return items.length || "required" in field.dataset || "default" in field.dataset ? items : undefined;
+  },
+  map: (field, path) => {
+    const keys = $$(":scope > .fields > .item > .key", field);
+    const entries = parts(field).map((part, index) => [keys[index].value, read(part, member(path, keys[index].value)) ?? null]);
+    return entries.length || "required" in field.dataset ? Object.fromEntries(entries) : undefined;
+  },
+  object: (field, path) => {
+    const entries = parts(field).map((part) => [part.dataset.name, read(part, member(path, part.dataset.name))]);
+    const values = Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+    return Object.keys(values).length || "required" in field.dataset ? values : undefined;
+  },
+  union: (field, path) => {
+    const variant = $(":scope > .variant", field).value;
+    return variant === "" ? undefined : read($(":scope > .field", $$(":scope > .fields > .choice-of", field)[variant]), path);
+  },
+};
+
+function parse(text) {
+  if (!text.trim()) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // the tool reports it
+  }
+}
+
+function read(field, path) {
+  field.dataset.path = path;
+  const value = readers[field.dataset.kind](field, path);
+  const isDefault = !("required" in field.dataset) && JSON.stringify(value) === field.dataset.default;
+  return isDefault ? undefined : value;
+}
+
+class ArgumentsForm {
+  constructor(form) {
+    this.form = form;
+    this.url = form.dataset.tool;
+    this.number = 0;
+    this.text = $("#as-json textarea", form);
+    form.addEventListener("input", (event) => this.changed(event.target));
+    form.addEventListener("change", (event) => this.changed(event.target));
+    form.addEventListener("submit", (event) => (event.preventDefault(), this.run()));
+    form.addEventListener("click", (event) => this.clicked(event.target.closest("button")));
+    this.forecast();
+  }
+
+  get isJson() {
+    return !$("#as-json", this.form).hidden;
+  }
+
+  // Return the arguments, or undefined for text that is not a JSON object.
+  get values() {
+    if (!this.isJson) {
+      const fields = $$("#as-form > .field", this.form).map((field) => [field.dataset.name, read(field, member("", field.dataset.name))]);
+      return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+    }
+    const value = parse(this.text.value || "{}");
+    return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
+  }
+
+  changed(target) {
+    if (target.name === "in_copy") return;
+    if (target.type === "file" && target.files[0] && target.dataset.name !== target.files[0].name) return this.readFile(target);
+    if (target.className === "variant") $$(":scope > .fields > .choice-of", target.parentElement).forEach((part, index) => (part.hidden = String(index) !== target.value));
+    target.closest(".field")?.setAttribute("data-touched", "");
+    this.soon();
+  }
+
+  readFile(input) {
+    const reader = new FileReader();
+    reader.onload = () => {
+      input.dataset.base64 = reader.result.split(",")[1] ?? "";
+      this.soon();
+    };
+    reader.readAsDataURL(input.files[0]);
+  }
+
+  soon() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.forecast(), 200);
+  }
+
+  async clicked(button) {
+    if (!button) return;
+    if (button.classList.contains("add")) {
+      const field = button.parentElement;
+      $(":scope > .fields", field).append($(":scope > template", field).content.cloneNode(true));
+      $(":scope > .fields > .item:last-child :is(input, textarea, select)", field)?.focus();
+    } else if (button.classList.contains("remove")) {
+      button.parentElement.remove();
+    } else if (button.id === "tab-json") {
+      this.text.value = JSON.stringify(this.beforeTab ?? {}, null, 2);
+    } else if (button.id === "tab-form") {
+      if (this.beforeTab) await this.fill(this.beforeTab);
+    } else return;
+    this.soon();
+  }
+
+  async fill(values) {
+    select($("#tab-form", this.form));
+    swap($("#as-form", this.form), await (await request(`${this.url}/form`, values)).text());
+    await this.forecast();
+  }
+
+  async forecast() {
+    const values = this.values;
+    const number = ++this.number;
+    if (values === undefined) return this.show({ outcome: "invalid", problems: [{ path: "", text: "is not a JSON object" }] });
+    try {
+      const forecast = await (await request(`${this.url}/forecast`, values)).json();
+      if (number === this.number && this.form.isConnected) this.show(forecast);
+    } catch (error) {
+      say(error.message);
+    }
+  }
+
+  show(forecast) {
+    this.latest = forecast;
+    if (forecast.html) swap($("#forecast"), forecast.html);
+    const button = $("[type=submit]", this.form);
+    button.textContent = { ask: "Approve and run", deny: "Denied by the policy" }[forecast.outcome] ?? "Run";
+    button.disabled = forecast.outcome === "deny";
+    this.showProblems(forecast.problems);
+  }
+
+  showProblems(problems) {
+    const fields = new Map($$("#as-form .field", this.form).map((field) => [field.dataset.path, field]));
+    for (const text of $$(".problem-text", this.form)) text.hidden = true;
+    for (const field of $$("[aria-invalid]", this.form)) field.removeAttribute("aria-invalid");
+    for (const { path, text } of problems) {
+      const field = this.isJson ? undefined : fields.get(path);
+      if (!(this.tried || (field && "touched" in field.dataset) || (this.isJson && !path))) continue;
+      const place = field ? $(":scope > .problem-text", field) : $("#root-problem", this.form);
+      place.textContent = field ? text : `${place.hidden ? "" : `${place.textContent}; `}${path} ${text}`;
+      place.hidden = false;
+      if (field) typed(field)?.setAttribute("aria-invalid", "true");
+    }
+  }
+
+  async run() {
+    clearTimeout(this.timer);
+    this.tried = true;
+    await this.forecast();
+    const { outcome, key } = this.latest;
+    if (outcome === "deny") return;
+    if (outcome === "invalid") return $("[aria-invalid]", this.form)?.focus();
+    try {
+      const body = { arguments: this.values, key, in_copy: $("[name=in_copy]", this.form).checked };
+      swap($("#call"), await (await request(`${this.url}/calls`, body)).text());
+      $("#call").scrollIntoView({ block: "nearest" });
+      if ($("#call .running")) refresh($("#call [data-src]")); // it may have ended before the page could listen
+    } catch (error) {
+      say(error.message);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ start
+
+let argumentsForm;
+
+function connect(root) {
+  const form = $("form.arguments", root);
+  if (form) argumentsForm = new ArgumentsForm(form);
+  for (const element of $$("select[data-get]", root)) get(element.dataset.get + element.value, $(element.dataset.target));
+  $("[autofocus]", root)?.focus();
+}
+
+document.addEventListener("click", async (event) => {
+  const target = event.target.closest("button, a, summary");
+  for (const menu of $$("details.menu[open]")) if (!menu.contains(event.target) || target?.dataset.copy) menu.open = false;
+  if (!target) return;
+  const { dataset } = target;
+  if (target.id === "theme") {
+    const isDark = getComputedStyle(document.documentElement).colorScheme === "dark" || (!document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches);
+    const theme = isDark ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    document.cookie = `theme=${theme}; path=/; max-age=31536000; samesite=strict`;
+  } else if ("main" in dataset && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+    event.preventDefault();
+    visit(target.href);
+  } else if (target.role === "tab") select(target);
+  else if ("copy" in dataset) copy(dataset.copy);
+  else if ("example" in dataset) {
+    await argumentsForm.fill(JSON.parse(dataset.example));
+    if ("run" in dataset) argumentsForm.run();
+    else argumentsForm.form.scrollIntoView({ block: "nearest" });
+  } else if ("post" in dataset) {
+    target.disabled = true;
+    await post(dataset.post, JSON.parse(dataset.body ?? "{}"), target);
+    target.disabled = false;
+  } else if (target.matches("button[data-get]")) get(dataset.get, $(dataset.target));
+  else if (target.classList.contains("toggle")) {
+    const [text, rendered] = target.parentElement.querySelectorAll(":scope > pre, :scope > .prose");
+    text.hidden = !text.hidden;
+    rendered.hidden = !text.hidden;
+    target.setAttribute("aria-pressed", text.hidden);
+  }
+});
+
+// In the capturing phase: a form reads its values before the tab shows the other view.
+document.addEventListener("click", (event) => {
+  const tab = event.target.closest("#tab-form, #tab-json");
+  if (tab && argumentsForm) argumentsForm.beforeTab = argumentsForm.values;
+}, true);
+
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!("post" in form.dataset)) return;
+  event.preventDefault();
+  const data = new FormData(form, event.submitter);
+  const body = Object.fromEntries([...new Set(data.keys())].map((key) => [key, data.getAll(key).length > 1 ? data.getAll(key) : data.get(key)]));
+  post(form.dataset.post, body, form);
+});
+
+document.addEventListener("input", (event) => "filter" in event.target.dataset && filter(event.target));
+document.addEventListener("change", (event) => event.target.matches("select[data-get]") && get(event.target.dataset.get + event.target.value, $(event.target.dataset.target)));
+
+document.addEventListener("keydown", (event) => {
+  const { key, target } = event;
+  const isTyping = target.matches("input, textarea, select");
+  if (key === "/" && !isTyping) {
+    event.preventDefault();
+    $("[data-filter]")?.focus();
+  } else if (key === "Enter" && (event.ctrlKey || event.metaKey)) target.closest("form")?.requestSubmit();
+  else if (target.role === "tab" && ["ArrowLeft", "ArrowRight"].includes(key)) {
+    const tabs = $$("[role=tab]", target.parentElement);
+    const next = tabs[(tabs.indexOf(target) + (key === "ArrowRight" ? 1 : tabs.length - 1)) % tabs.length];
+    next.focus();
+    next.click();
+  } else if (["ArrowDown", "ArrowUp"].includes(key) && target.closest(".side") && target.tagName !== "TEXTAREA") {
+    event.preventDefault();
+    const links = $$(".entries [data-words]:not([hidden]) a");
+    const index = links.indexOf(target);
+    (links[key === "ArrowDown" ? index + 1 : index - 1] ?? (key === "ArrowUp" ? $("[data-filter]") : undefined))?.focus();
+  } else if (key === "Escape") {
+    const menu = target.closest("details.menu[open]");
+    if (menu) (menu.open = false), $("summary", menu).focus();
+    else if ("filter" in target.dataset) (target.value = ""), filter(target);
+  }
+});
+
+addEventListener("popstate", () => visit(location.href, false));
+mark();
+connect(document);
+listen();

@@ -1,0 +1,100 @@
+"""`ask-tools ui` as a process, with a workspace and a home of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+HERE = Path(__file__).parent
+
+
+class Server:
+    """A running studio: `url` has the token, `get` and `post` send requests of its own pages."""
+
+    def __init__(self, workspace, environment, *options):
+        self.workspace, self.environment = workspace, environment
+        command = [sys.executable, "-m", "tools_core", "ui", "--no-open", *options]
+        self.process = subprocess.Popen(
+            command, cwd=workspace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.url = self.process.stdout.readline().strip()
+        self.base = self.url.partition("/?")[0]
+        self.client = httpx2.Client(base_url=self.base, headers={"origin": self.base}, timeout=30)
+
+    def get(self, path, **options):
+        return self.client.get(path, **options)
+
+    def post(self, path, body=None):
+        return self.client.post(path, json=body or {})
+
+    def run(self, tool, arguments, *, in_copy=False):
+        """Start a call as the page does: with the key of the forecast."""
+        path = f"/tools/{quote(tool, safe='')}"
+        key = self.post(f"{path}/forecast", arguments).json()["key"]
+        return self.post(f"{path}/calls", {"arguments": arguments, "key": key, "in_copy": in_copy}).text
+
+    def close(self):
+        self.client.close()
+        self.process.terminate()
+        self.process.communicate(timeout=20)
+
+
+def _environment(folder):
+    """The environment of a user with an empty home and no keys."""
+    home = folder / "home"
+    home.mkdir()
+    names = ("ASK_TOOLS_", "XDG_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "OPENROUTER_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(names)} | {"HOME": str(home)}
+
+
+def _workspace(folder):
+    """A small project with the tools of the tests."""
+    workspace = folder / "project"
+    workspace.mkdir()
+    (workspace / "notes.md").write_text("# Notes\n\n- one\n")
+    shutil.copy(HERE / "tools_for_pages.py", workspace / "shop.py")
+    return workspace
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """`serve(*options)`: start a studio for a new workspace; it ends with the test."""
+    servers = []
+    workspace, environment = _workspace(tmp_path), _environment(tmp_path)
+
+    def serve(*options, signed_in=True, **variables):
+        server = Server(workspace, environment | variables, *options)
+        servers.append(server)
+        if signed_in:
+            server.client.get(server.url.removeprefix(server.base))
+        return server
+
+    serve.workspace, serve.environment = workspace, environment
+    yield serve
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A studio with the tools of the tests and the file tools, for all tests of a module."""
+    folder = tmp_path_factory.mktemp("studio")
+    server = Server(_workspace(folder), _environment(folder), "--tools", "shop.py,tools-filesystem")
+    server.client.get(server.url.removeprefix(server.base))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def studio(shared):
+    """The shared studio, with an untouched file `notes.md`."""
+    (shared.workspace / "notes.md").write_text("# Notes\n\n- one\n")
+    shared.client.headers["origin"] = shared.base
+    return shared
