@@ -24,7 +24,7 @@ OPTIONS = --quiet --constraint constraints.txt
 install = { uv --version && uv pip install --python $(BIN)/python $(OPTIONS) $(1); } >/dev/null 2>&1 || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(OPTIONS) $(1)
 
-.PHONY: help environment demo test test-slow test-user check coverage bench format build clean
+.PHONY: help environment demo test test-slow test-user check docs coverage bench format build clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +70,10 @@ check: environment ## lint, types, architecture
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
 	bash -n .ci/run && bash -n tests/as_user.sh && bash -n tests/ecosystem/demo.sh
+
+docs: $(VENV)/.docs ## build the documentation in site/; read it with: python -m http.server -d site
+	$(BIN)/python docs/build.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 coverage: environment ## run the fast tests and report the lines that they miss
 	$(PYTEST) --cov --cov-report=term
