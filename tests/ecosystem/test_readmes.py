@@ -218,7 +218,9 @@ def test_the_mcp_server_serves_its_tools():
 def test_the_navigation_of_the_site_has_every_page():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
     pages = [page.relative_to(ROOT / "docs").as_posix() for page in ROOT.glob("docs/**/*.md")]
-    pages += [f"packages/{page.parent.name}.md" for page in PAGES if page.name == "README.md" and page.parent != ROOT]
+    pages += [
+        f"packages/{page.parent.name}.md" for page in PAGES if page.parent.name.startswith(("tools-", "scaffold"))
+    ]
     pages += [f"tools/{name}.md" for name in registry if registry.origin(name).distribution.startswith("tools-")]
     assert [page for page in pages if page not in navigation and "examples" not in page] == []
 
