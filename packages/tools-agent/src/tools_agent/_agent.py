@@ -86,6 +86,10 @@ class Agent(Generic[ContextT, OutputT]):
         settings: Arguments of the provider's API, translated for each provider: `{"reasoning_effort": "low"}`.
         timeout: Seconds for one reply of the model.
         tool_timeout: Seconds for a call of a tool without a limit; None for no limit.
+        deferred: Patterns of tools whose definitions the model finds with `search_tools`, such as `"mcp:*"`, as for
+            `Registry.select`; in addition to tools with `deferred=True`.
+        definition_budget: The number of tokens of definitions above which the tools of the largest packages are
+            deferred, too; by default a tenth of the model's context window.
         workspace: The folder that confines file tools.
         heal: Give calls without a result a placeholder when a run is interrupted, so that the next run skips them.
         on_unknown: How to treat a call that was running when its process was killed, unless its tool is read-only or
@@ -118,6 +122,8 @@ class Agent(Generic[ContextT, OutputT]):
     timeout: float | None = None
     tool_timeout: float | None = 10.0
     error_policy: Literal["capture_all", "strict_bugs"] = "capture_all"
+    deferred: str | Sequence[str] = ()
+    definition_budget: int | None = None
     workspace: Any = None
     heal: bool = False
     on_unknown: Literal["close", "ask"] = "close"
@@ -345,10 +351,11 @@ class Agent(Generic[ContextT, OutputT]):
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
         values = {**self.context, **context} if context else self.context
         policy = caller.inherited("policy") if self.policy is None and caller is not None else self.policy
-        tools, executor = self.parts.for_run(values, policy, is_overlaid=bool(context))
+        tools, search, executor = self.parts.for_run(values, policy, is_overlaid=bool(context))
         return Run(
             self, self.session if session is None else self._find_session(session), values, message, tools=tools,
-            executor=executor, workspace=resolve(self.workspace, values), caller=caller, is_async=is_async,
+            search=search, executor=executor, workspace=resolve(self.workspace, values), caller=caller,
+            is_async=is_async,
         )  # fmt: skip
 
     def _find_session(self, session: Session | str) -> Session:

@@ -41,6 +41,8 @@ class Options(TypedDict, total=False):
     timeout: float | None
     tool_timeout: float | None
     error_policy: Literal["capture_all", "strict_bugs"]
+    deferred: str | Sequence[str]
+    definition_budget: int | None
     workspace: Any
     heal: bool
     on_unknown: Literal["close", "ask"]

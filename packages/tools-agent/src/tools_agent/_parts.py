@@ -12,7 +12,8 @@ from tools_agent._loop._approvals import SessionApprovals
 from tools_agent._loop._calls import Recorder
 from tools_agent._options import is_function, read_tools, resolve
 from tools_agent._output_type import Output
-from tools_agent._providers._provider import Provider
+from tools_agent._providers._provider import Provider, window_of
+from tools_agent._search import ToolSearch, estimate_tokens, tool_search
 from tools_agent._skills import Skills
 from tools_core import Tool
 from tools_runtime import Approvals, Executor
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _RECORDER = Recorder()
+_SMALL = 800  # tokens: a tenth of the smallest context window
 _EXECUTOR = ("executor",)
+_TOOLS = ("tools", "executor")
 _DEPENDENT = {  # the parts that an option changes
-    "model": ("provider",), "output": ("output",), "guardrails": ("guardrails",), "tools": ("tools", "executor"),
-    "skills": ("tools", "executor"), "output_budget": ("budget", "tools", "executor"), "runtime": _EXECUTOR,
-    "hooks": ("tools", "executor"), "policy": _EXECUTOR, "loop_detection": _EXECUTOR, "tool_timeout": _EXECUTOR,
-    "error_policy": _EXECUTOR,
+    "model": ("provider", *_TOOLS), "output": ("output",), "guardrails": ("guardrails",), "tools": _TOOLS,
+    "skills": _TOOLS, "deferred": _TOOLS, "definition_budget": _TOOLS, "output_budget": ("budget", *_TOOLS),
+    "hooks": _TOOLS, "runtime": _EXECUTOR, "policy": _EXECUTOR, "loop_detection": _EXECUTOR,
+    "tool_timeout": _EXECUTOR, "error_policy": _EXECUTOR,
 }  # fmt: skip
 
 
@@ -85,24 +88,24 @@ class Parts:
         return self._cached("budget", lambda: OutputBudget(self._agent.output_budget or 1))
 
     @property
-    def tools(self) -> dict[str, Tool]:
-        """The tools by name, with the tools that the agent adds."""
+    def tools(self) -> tuple[dict[str, Tool], ToolSearch | None]:
+        """The tools by name, with the tools that the agent adds, and the search for the deferred ones."""
         return self._cached("tools", lambda: self._find_tools(self._agent.context))
 
     @property
     def executor(self) -> Executor:
         """The executor of calls."""
-        return self._cached("executor", lambda: self._make_executor(self.tools, self._agent.policy))
+        return self._cached("executor", lambda: self._make_executor(self.tools[0], self._agent.policy))
 
     def for_run(
         self, context: Mapping[str, Any], policy: Any, *, is_overlaid: bool
-    ) -> tuple[dict[str, Tool], Executor]:
-        """Return the tools and the executor of a run: its own if its context or its policy differ from the agent's."""
+    ) -> tuple[dict[str, Tool], ToolSearch | None, Executor]:
+        """Return the tools, their search and the executor of a run: its own if its context or policy differ."""
         agent = self._agent
         if policy is agent.policy and not (is_overlaid and is_function(agent.tools)):
-            return self.tools, self.executor
-        tools = self._find_tools(context)
-        return tools, self._make_executor(tools, policy)
+            return *self.tools, self.executor
+        tools, search = self._find_tools(context)
+        return tools, search, self._make_executor(tools, policy)
 
     def _cached(self, key: str, compute: Callable[[], T]) -> T:
         with self._lock:
@@ -111,17 +114,28 @@ class Parts:
             value: T = self._values[key]
             return value
 
-    def _find_tools(self, context: Mapping[str, Any]) -> dict[str, Tool]:
+    def _find_tools(self, context: Mapping[str, Any]) -> tuple[dict[str, Tool], ToolSearch | None]:
         agent = self._agent
-        tools = read_tools(resolve(agent.tools, context))
+        option = resolve(agent.tools, context)
+        tools = read_tools(option)
+        search = tool_search(option, tools, agent.deferred, self._definition_budget(tools))
         added = [] if agent.skills is None else [agent.skills.tool]
+        if search is not None:
+            added.append(search.tool)
         if tools and self._has_budget:
             added.append(self.budget.tool)
         for tool in added:
             if tool.name in tools:
                 raise ValueError(f"{tool.name!r} is the name of a tool that the agent adds: rename your tool")
             tools[tool.name] = tool
-        return tools
+        return tools, search
+
+    def _definition_budget(self, tools: Mapping[str, Tool]) -> int:
+        budget = self._agent.definition_budget
+        if budget is not None:
+            return budget
+        size = sum(map(estimate_tokens, tools.values()))
+        return size if size < _SMALL else window_of(*self.provider) // 10
 
     def _make_executor(self, tools: Mapping[str, Tool], policy: Any) -> Executor:
         agent, runtime = self._agent, self._agent.runtime

@@ -54,10 +54,8 @@ class Replies:
             messages = session.messages
         else:
             messages = yield from window.fit(session, partial(self._send, is_shown=False))
-        is_cut = session in run.agent.with_cut_output
-        tools = {name: tool for name, tool in run.tools.items() if is_cut or tool is not self._reader}
-        definitions = [{**tool.definition, "name": name} for name, tool in tools.items()]
-        reply = yield from self._send(messages, definitions, self._type)
+        tools, deferred = self._definitions(messages)
+        reply = yield from self._send(messages, tools, deferred, self._type)
         self.count += 1
         reply = yield from run.checks.check_output(session.log.with_unique_ids(reply))
         if reply is None:
@@ -72,6 +70,26 @@ class Replies:
         yield UsageUpdate(reply.usage or Usage(), run.usage)
         yield from run.notify(reply)
         return reply
+
+    def _definitions(self, messages: Sequence[Message]) -> tuple[list[Any], list[Any]]:
+        """Return the definitions that the model sees from the start, and the ones that the provider loads later."""
+        run, search = self._run, self._run.search
+        has_reader = search is not None or run.session in run.agent.with_cut_output  # always: the list must not change
+        hidden = {} if search is None else search.tools
+        tools = [
+            {**tool.definition, "name": name}
+            for name, tool in run.tools.items()
+            if name not in hidden and (has_reader or tool is not self._reader)
+        ]
+        if search is None:
+            return tools, []
+        matches = search.matches(run.session.messages)
+        can_load = getattr(self._provider, "loads_definitions", None)
+        if can_load is None or not can_load(self._model):
+            return [*tools, *matches.values()], []
+        visible = search.matches(messages)  # matches of a search that the model no longer sees are lost, unless sent
+        tools += [definition for name, definition in matches.items() if name not in visible]
+        return tools, [item for name, item in search.definitions.items() if name not in matches or name in visible]
 
     def read(self, reply: Assistant) -> Assistant:
         """Return a reply with its structured output."""
@@ -88,6 +106,7 @@ class Replies:
         self,
         messages: Sequence[Message],
         tools: Sequence[Any] = (),
+        deferred: Sequence[Any] = (),
         output: Output | None = None,
         *,
         is_shown: bool = True,
@@ -98,8 +117,8 @@ class Replies:
         if agent.max_cost is not None and self._model:
             check_price(provider, self._model)
         request = Request(
-            model=self._model, messages=messages, tools=tools, settings=agent.settings, timeout=agent.timeout,
-            output_schema=None if output is None else output.schema,
+            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=agent.settings,
+            timeout=agent.timeout, output_schema=None if output is None else output.schema,
         )  # fmt: skip
         source = run.source(lambda: provider.stream(request), lambda: provider.astream(request), ahead=_AHEAD)
         reply: Assistant | None = None

@@ -21,6 +21,7 @@ from tools_agent._response import Interrupted, Response
 
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
+    from tools_agent._search import ToolSearch
     from tools_agent._session._session import Session
     from tools_core import Tool
     from tools_runtime import Executor
@@ -40,6 +41,7 @@ class Run:
         prompt: User | None,
         *,
         tools: Mapping[str, Tool],
+        search: ToolSearch | None,
         executor: Executor,
         workspace: Any,
         caller: Run | None = None,
@@ -49,6 +51,7 @@ class Run:
         self.session = session
         self.context = context
         self.tools = tools
+        self.search = search
         self.executor = executor
         self.workspace = workspace
         self.caller = caller

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._encoding import alternating, argument_object, instruction, strict_schema, with_settings
+from tools_agent._providers._encoding import (
+    alternating,
+    argument_object,
+    instruction,
+    strict_schema,
+    wire_names,
+    with_settings,
+)
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider
+from tools_agent._search import matches_in
 from tools_core.formats import Format, anthropic, anthropic_strict
 
 _SETTINGS = {
@@ -94,6 +103,28 @@ class _Reply(Reply):
         return [] if blocks == _blocks(message, self.names) else blocks
 
 
+def _add_references(messages: list[dict[str, Any]], request: Request, wire: Format) -> None:
+    """Let the API load the definitions that searches have found: their results become references to tools."""
+    names = wire_names(request, wire)
+    declared = {tool["name"] for tool in request.definitions}
+    matches = matches_in(request.messages)
+    for block in (block for message in messages for block in message["content"]):
+        if block["type"] == "tool_result":
+            loaded = [names[name] for name in matches.get(block["tool_use_id"], ()) if name in declared]
+            if loaded:
+                block["content"] = [{"type": "tool_reference", "tool_name": name} for name in loaded]
+
+
+def _mark_for_cache(arguments: dict[str, Any], tool_count: int) -> None:
+    """Mark the ends of the tools, of the system prompt and of the messages; a deferred tool cannot be marked."""
+    # The end of the previous request is marked too: the API looks back only 20 blocks from a mark.
+    inputs = [message["content"] for message in arguments["messages"] if message["role"] == "user"][-2:]
+    ends = [(arguments.get("tools"), tool_count), (arguments.get("system"), 1)]
+    for blocks, end in [*ends, *((blocks, len(blocks)) for blocks in inputs)]:
+        if blocks and end:
+            blocks[end - 1] = {**blocks[end - 1], "cache_control": {"type": "ephemeral"}}
+
+
 class AnthropicProvider(SDKProvider):
     """Anthropic's Messages API.
 
@@ -103,6 +134,8 @@ class AnthropicProvider(SDKProvider):
 
     name = sdk = extra = "anthropic"
     formats = (anthropic, anthropic_strict)
+    hosts = (".anthropic.com",)
+    loading_models = re.compile(r"claude-(?!instant|[23]|haiku-4-[0-4])")
     reply = _Reply
 
     def __init__(self, model: str = "", *, cache: bool = True, **options: Any) -> None:
@@ -119,8 +152,12 @@ class AnthropicProvider(SDKProvider):
         system, messages = alternating(request, self.name, self.format, _blocks, model="assistant", key="content")
         arguments: dict[str, Any] = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS}
         arguments["stream"] = True
-        if request.tools:
-            arguments["tools"] = self.format.definitions(request.tools)
+        if request.definitions:
+            arguments["tools"] = self.format.definitions(request.definitions)
+            for tool in arguments["tools"][len(request.tools) :]:
+                tool["defer_loading"] = True
+        if request.deferred:
+            _add_references(messages, request, self.format)
         if request.output_schema is not None:
             strict = strict_schema(request.output_schema, anthropic_strict)
             if strict and strict[1]:
@@ -130,9 +167,5 @@ class AnthropicProvider(SDKProvider):
         if system:
             arguments["system"] = [{"type": "text", "text": system}]
         if self._cache:
-            # The end of the previous request is marked too: the API looks back only 20 blocks from a mark.
-            inputs = [message["content"] for message in messages if message["role"] == "user"][-2:]
-            for blocks in (arguments.get("tools"), arguments.get("system"), *inputs):
-                if blocks:
-                    blocks[-1] = {**blocks[-1], "cache_control": {"type": "ephemeral"}}
+            _mark_for_cache(arguments, len(request.tools))
         return with_settings(arguments, request, self.name, _SETTINGS)

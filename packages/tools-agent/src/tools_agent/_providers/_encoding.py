@@ -57,7 +57,7 @@ def conversation(request: Request, provider: str, wire: Format, encode: Encode) 
         elif isinstance(turn, Assistant):
             messages += encoded(turn)
         else:
-            messages += wire.results(turn, request.tools)
+            messages += wire.results(turn, request.definitions)
     return messages
 
 
@@ -88,7 +88,7 @@ def alternating(
         elif isinstance(turn, Assistant):
             add(model, encoded(turn))
         else:
-            for message in wire.results(turn, request.tools):
+            for message in wire.results(turn, request.definitions):
                 add("user", message[key])
     return "\n\n".join(text for text in system if text.strip()), messages
 
@@ -116,7 +116,7 @@ def argument_object(call: ToolCall) -> dict[str, object]:
 
 def wire_names(request: Request, wire: Format) -> dict[str, str]:
     """Return the names on the wire of all tools, including tools of earlier calls."""
-    names = [tool["name"] for tool in request.tools]
+    names = [tool["name"] for tool in request.definitions]
     replies = [message for message in request.messages if isinstance(message, Assistant)]
     return legal_names([*names, *(call.name for reply in replies for call in reply.tool_calls)], wire.name)
 

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
@@ -118,13 +117,7 @@ class OpenAIClient(SDKProvider):
     """A provider over OpenAI's SDK."""
 
     sdk = extra = "openai"
-
-    @property
-    def _is_openai(self) -> bool:
-        """Return whether the server belongs to OpenAI or Azure."""
-        client = self._client or self._async_client
-        url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get("OPENAI_BASE_URL")
-        return url is None or (urlsplit(url).hostname or "").endswith((".openai.com", ".azure.com"))
+    hosts = (".openai.com", ".azure.com")
 
     def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
         options = dict(self._options)
@@ -160,6 +153,6 @@ class OpenAIProvider(OpenAIClient):
             arguments["tools"] = self.format.definitions(request.tools)
         if schema := self._json_schema(request, messages, openai_strict):
             arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
-        needs_new_name = self._is_openai or _OPENAI_MODEL.match(request.model)
+        needs_new_name = self._is_official or _OPENAI_MODEL.match(request.model)
         settings = {"max_tokens": "max_completion_tokens"} if needs_new_name else {}
         return with_settings(arguments, request, self.name, settings)

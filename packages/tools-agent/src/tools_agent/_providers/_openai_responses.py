@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant
-from tools_agent._providers._encoding import argument_text, conversation, with_settings
+from tools_agent._providers._encoding import argument_text, conversation, wire_names, with_settings
 from tools_agent._providers._openai_chat import OpenAIClient, read_usage
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._retry import reported_error
+from tools_agent._search import NAME, matches_in
 from tools_core.formats import Format, responses, responses_strict
 
 _SETTINGS = {"max_tokens": "max_output_tokens", "reasoning_effort": "reasoning.effort", "stop": None, "seed": None}
@@ -31,6 +33,45 @@ def _items(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]
     return items
 
 
+def _search_tool(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the search tool in the form whose results can load definitions; other tools stay unchanged."""
+    if tool["name"] != NAME:
+        return tool
+    form = {"type": "tool_search", "execution": "client"}
+    return form | {"description": tool["description"], "parameters": tool["parameters"]}
+
+
+def _with_searches(items: list[dict[str, Any]], request: Request, wire: Format) -> list[dict[str, Any]]:
+    """Return a conversation with searches in the API's form: their results are the definitions."""
+    matches = matches_in(request.messages)
+    deferred = {tool["name"]: tool for tool in request.deferred}
+    names = {wire_name for name, wire_name in wire_names(request, wire).items() if name in deferred}
+    searches = {item["call_id"] for item in items if item.get("type") == "function_call" and item["name"] == NAME}
+    encoded: list[dict[str, Any]] = []
+    for item in items:
+        kind, call_id = item.get("type"), item.get("call_id")
+        search = {"execution": "client", "call_id": call_id, "status": "completed"}
+        if kind == "function_call" and item["name"] == NAME:
+            encoded.append({"type": "tool_search_call", **search, "arguments": _json_object(item["arguments"])})
+        elif kind == "function_call_output" and call_id in searches:
+            names_of_call = matches.get(str(call_id), ())
+            definitions = wire.definitions([deferred[name] for name in names_of_call if name in deferred])
+            tools = [{**definition, "defer_loading": True} for definition in definitions]
+            encoded.append({"type": "tool_search_output", **search, "tools": tools})
+        elif kind == "function_call" and item["name"] in names:
+            encoded.append({"namespace": item["name"], **item})  # the API looks for a loaded tool in a namespace
+        else:
+            encoded.append(item)
+    return encoded
+
+
+def _json_object(text: str) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}
+
+
 class _Reply(Reply):
     stops: ClassVar = {"completed": "stop", "max_output_tokens": "length", "incomplete": "length"}
 
@@ -38,6 +79,15 @@ class _Reply(Reply):
         super().__init__(provider, wire, request)
         self._items: dict[int, dict[str, Any]] = {}
         self._is_refused = False
+
+    def dumped(self, chunk: Any) -> dict[str, Any]:
+        dumped = super().dumped(chunk)
+        item = dumped.get("item") or {}
+        if item.get("type") == "tool_search_call" and item.get("execution") == "client":
+            arguments = json.dumps(item["arguments"]) if item.get("arguments") else ""
+            call_id = item.get("call_id") or item.get("id")
+            dumped["item"] = {"type": "function_call", "call_id": call_id, "name": NAME, "arguments": arguments}
+        return dumped
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         kind = chunk["type"].removeprefix("response.")
@@ -90,6 +140,7 @@ class OpenAIResponsesProvider(OpenAIClient):
     name = "openai-responses"
     formats = (responses, responses_strict)
     reply = _Reply
+    loading_models = re.compile(r"gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)")
 
     def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
         return client.responses.create(**arguments)
@@ -101,6 +152,9 @@ class OpenAIResponsesProvider(OpenAIClient):
             arguments["include"] = ["reasoning.encrypted_content"]
         if request.tools:
             arguments["tools"] = self.format.definitions(request.tools)
+        if request.deferred:
+            arguments["tools"] = [_search_tool(tool) for tool in arguments["tools"]]
+            arguments["input"] = _with_searches(messages, request, self.format)
         if schema := self._json_schema(request, messages, responses_strict):
             arguments["text"] = {"format": {"type": "json_schema", **schema}}
         return with_settings(arguments, request, self.name, _SETTINGS)

@@ -15,18 +15,26 @@ from tools_agent._messages import Assistant, Message
 class Request:
     """One question to a model.
 
-    `tools` are definitions, as `Registry.definitions()` returns them. `output_schema` is the JSON Schema that the
-    reply's text must match, None for free text. `settings` have the same names for all providers (`max_tokens`,
-    `temperature`, `top_p`, `stop`, `seed`, `reasoning_effort`); other names are passed on to the SDK's function.
-    `timeout` is in seconds: for the whole of one attempt, and for the silence between two pieces of it.
+    `tools` are definitions, as `Registry.definitions()` returns them. `deferred` are definitions that the model sees
+    after `search_tools` has found them, if the provider has a method `loads_definitions(model)` that returns true.
+    `output_schema` is the JSON Schema that the reply's text must match, None for free text. `settings` have the same
+    names for all providers (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`, `reasoning_effort`); other names are
+    passed on to the SDK's function. `timeout` is in seconds: for the whole of one attempt, and for the silence between
+    two pieces of it.
     """
 
     model: str
     messages: Sequence[Message]
     tools: Sequence[Any] = ()
+    deferred: Sequence[Any] = ()
     output_schema: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
+
+    @property
+    def definitions(self) -> Sequence[Any]:
+        """All definitions, deferred ones included."""
+        return [*self.tools, *self.deferred]
 
 
 class Provider(Protocol):
@@ -67,6 +75,7 @@ class ProviderError(Exception):
         self.retry_after = retry_after
 
 
+_WINDOW = 200_000  # tokens
 _PRICED = {"anthropic": "anthropic", "gemini": "google", "openai": "openai", "openai-responses": "openai"}
 
 
@@ -83,6 +92,16 @@ def cost_of(reply: Assistant) -> float:
     except LookupError as error:
         raise ProviderError(f"no price is known for {reply.model!r}; remove max_cost, or use max_tokens") from error
     return float(price.total_price)
+
+
+def window_of(provider: Provider, model: str) -> int:
+    """Return the size of a model's context window in tokens; 200,000 if it is unknown."""
+    with suppress(ImportError, LookupError):
+        from genai_prices.data_snapshot import get_snapshot  # the extra `prices`
+
+        name = _PRICED.get(getattr(provider, "name", None) or "")
+        return get_snapshot().find_provider_model(model, None, name, None)[1].context_window or _WINDOW
+    return _WINDOW
 
 
 def check_price(provider: Provider, model: str) -> None:

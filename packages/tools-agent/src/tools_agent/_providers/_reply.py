@@ -22,7 +22,7 @@ class Reply(ABC):
     def __init__(self, provider: str, wire: Format, request: Request) -> None:
         self.provider = provider
         self.request = request
-        self.calls = wire.stream(request.tools)
+        self.calls = wire.stream(request.definitions)
         self.texts: list[str] = []
         self.stop: str | None = None
         self.usage: Usage | None = None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import closing, suppress
 from importlib import import_module
 from itertools import count
 from typing import Any, ClassVar, Self
+from urllib.parse import urlsplit
 
 from tools_agent._events import Delta
 from tools_agent._messages import Assistant
@@ -33,6 +36,8 @@ class SDKProvider(ABC):
         client: A client of the SDK for synchronous runs, instead of `api_key` and `base_url`.
         async_client: The same for asynchronous runs.
         retry: When to retry failed requests; see `Retry`.
+        loads_definitions: Whether the API loads the definitions of deferred tools that a search has found, so that its
+            cache keeps the start of the conversation. By default this depends on the server and the model.
         strict: Use the provider's strict mode, which guarantees arguments that match the schemas of the tools. Gemini
             and some servers compatible with OpenAI have no strict mode.
     """
@@ -42,6 +47,8 @@ class SDKProvider(ABC):
     extra: ClassVar[str]  # installs the SDK
     formats: ClassVar[tuple[Format, Format]]  # the usual one, and the strict one
     reply: ClassVar[type[Reply]]
+    hosts: ClassVar[tuple[str, ...]] = ()  # the ends of the names of the provider's servers
+    loading_models: ClassVar[re.Pattern[str] | None] = None  # models that can load definitions; None for no model
 
     def __init__(
         self,
@@ -52,9 +59,11 @@ class SDKProvider(ABC):
         client: Any = None,
         async_client: Any = None,
         retry: Retry | None = None,
+        loads_definitions: bool | None = None,
         strict: bool = False,
     ) -> None:
         self.model = model
+        self._loads_definitions = loads_definitions
         self.format = self.formats[strict]
         options = {"api_key": api_key, "base_url": base_url}
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
@@ -63,6 +72,20 @@ class SDKProvider(ABC):
         self._created_client: Any = None
         self._loop_clients: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None]]] = {}
         self._retry = retry or Retry()
+
+    def loads_definitions(self, model: str) -> bool:
+        """Return whether the API loads the definitions of deferred tools that a search has found."""
+        if self.loading_models is None or self._loads_definitions is not None:
+            return self.loading_models is not None and bool(self._loads_definitions)
+        return self._is_official and self.loading_models.match(model) is not None
+
+    @property
+    def _is_official(self) -> bool:
+        """Return whether the server belongs to the provider."""
+        client = self._client or self._async_client
+        variable = f"{self.sdk.upper()}_BASE_URL"
+        url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get(variable)
+        return url is None or (urlsplit(url).hostname or "").endswith(self.hosts)
 
     @abstractmethod
     def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
