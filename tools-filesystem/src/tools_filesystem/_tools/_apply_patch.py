@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ApplyPatch(FileTool):
-    """Change several files with one patch: all of it is applied, or nothing.
+    """Change several files with one patch: all of it is applied, or nothing. For one small change, use edit_file.
 
     Accepts a unified diff, or this format:
 

@@ -13,7 +13,7 @@ from tools_filesystem._writing._tree import copy_tree
 
 
 class CopyPath(FileTool):
-    """Copy a file, link or folder with its contents; missing folders are created.
+    """Copy a file, link or folder with its contents; missing folders are created. To rename it, use move_path.
 
     Replaces an existing file only with overwrite=true, a folder never. Keeps modes, times and links.
     """

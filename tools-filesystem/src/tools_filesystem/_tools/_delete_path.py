@@ -15,7 +15,10 @@ from tools_filesystem._writing._tree import Survey, remove
 
 
 class DeletePath(FileTool):
-    """Permanently delete a file, link or folder. A folder that is not empty needs recursive=true."""
+    """Permanently delete a file, link or folder. To keep the contents elsewhere, use move_path.
+
+    A folder that is not empty needs recursive=true. There is no undo.
+    """
 
     destructive = True
 

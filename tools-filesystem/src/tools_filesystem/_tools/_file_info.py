@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class FileInfo(FileTool):
     """Get the type, size, modification time, permissions, owner and MIME type of a path.
 
-    A link itself is described, with its target.
+    Use it before you read a file of unknown size or type; for the entries of a folder, use list_directory. A link
+    itself is described, with its target. Does not return the content.
     """
 
     read_only = True

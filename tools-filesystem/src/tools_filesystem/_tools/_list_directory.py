@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 class ListDirectory(FileTool):
     r"""List a folder, hidden entries included; depth also lists what is below, except in `.git`.
 
-    Folders end with a slash, files show their size in bytes, links their target. Bytes that cannot be shown are \xNN.
+    To find files by name, use glob. Folders end with a slash, files show their size in bytes, links their target. Bytes
+    that cannot be shown are \xNN.
     """
 
     read_only = True

@@ -10,7 +10,10 @@ from tools_filesystem._tools._file_tool import FileTool
 
 
 class MakeDirectory(FileTool):
-    """Create a folder, with missing folders above it; an existing one stays unchanged."""
+    """Create an empty folder, with missing folders above it; an existing one stays unchanged.
+
+    Not needed before write_file, which creates folders. Fails if a file has the name.
+    """
 
     idempotent = True
     destructive = False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MovePath(FileTool):
-    """Move or rename a file, link or folder; missing folders are created.
+    """Move or rename a file, link or folder; missing folders are created. To keep the original, use copy_path.
 
     Replaces an existing file only with overwrite=true, a folder never.
     """

@@ -32,6 +32,7 @@ class ReadFile(FileTool):
     """Read a file: text with line numbers, a notebook as cells with outputs, an image or a PDF.
 
     Returns up to 2,000 lines, 100 kB and 2,000 bytes of a line; a note says how to continue.
+    To search in many files, use grep.
     """
 
     read_only = True

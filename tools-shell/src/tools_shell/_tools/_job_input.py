@@ -36,8 +36,10 @@ _END_OF_FILE = b"\x04\x04"  # the first one only completes a started line (termi
 class JobInput(JobTool):
     """Write to the standard input of a background job that was started with stdin or tty.
 
-    End each line with a newline. With tty, `keys` are pressed after the text: enter, tab, escape, backspace, up, down,
-    left, right, home, end, delete, page-up, page-down, and ctrl-a to ctrl-z; ctrl-c interrupts.
+    Use it to answer prompts and to drive interactive programs; job_output reads what they print. Returns the number
+    of bytes that the job has read; it fails for a job that has ended. End each line with a newline. With tty,
+    `keys` are pressed after the text: enter, tab, escape, backspace, up, down, left, right, home, end, delete,
+    page-up, page-down, and ctrl-a to ctrl-z; ctrl-c interrupts.
     """
 
     destructive = True
