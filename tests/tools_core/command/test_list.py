@@ -119,3 +119,11 @@ def test_a_full_disk_is_an_error_in_one_line(environment, site):
         command = [sys._base_executable, "-S", "-m", "tools_core", "call", "get"]
         result = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (result.returncode, result.stderr) == (1, "error: [Errno 28] No space left on device\n")
+
+
+def test_the_tokens_of_all_definitions_are_listed_with_their_sum(ask_tools, site):
+    site.install("tools-get", {"get": "get", "also": "get"}, GET)
+    lines = [line.split() for line in ask_tools("list", "--tokens").out.splitlines()]
+    assert lines[0] == ["TOOL", "~openai", "~anthropic", "~gemini"]
+    assert int(lines[-1][1]) == int(lines[1][1]) + int(lines[2][1]) > 0
+    assert ask_tools("show", "get", "--tokens", "--json").json["total"]["openai"] == int(lines[1][1])

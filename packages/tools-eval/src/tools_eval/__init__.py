@@ -4,6 +4,7 @@ from tools_eval._cases import Case, CaseError, load_cases
 from tools_eval._expect import Condition, ExpectedCall
 from tools_eval._report import Attempt, Blame, Change, Collision, Rate, Report
 from tools_eval._run import Model, evaluate
+from tools_eval._score import Finding, Score, score
 
 __all__ = [
     "Attempt",
@@ -14,9 +15,12 @@ __all__ = [
     "Collision",
     "Condition",
     "ExpectedCall",
+    "Finding",
     "Model",
     "Rate",
     "Report",
+    "Score",
     "evaluate",
     "load_cases",
+    "score",
 ]

@@ -5,34 +5,39 @@ from __future__ import annotations
 import json
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from tools_core._cli._commands import extension
 from tools_core._cli._output import CommandError, counted, one_line, write, write_json
 from tools_core._cli._schema_text import parameters
-from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools
+from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools, load_matches
 from tools_core._registry._entry import LoadProblem
-from tools_core._registry._entry_points import EntryPoint
+from tools_core._registry._entry_points import EntryPoint, scan
 from tools_core._registry._registry import Registry
 from tools_core._tools._options import check_name
 from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
+from tools_core.formats import openai
 from tools_core.schema import compile as compile_schema
 
 Row = dict[str, Any]
+# Rates tools by name; the second argument are all installed tools. Returns "score" and "findings" for each.
+Scorer = Callable[[dict[str, Tool], dict[str, Tool]], dict[str, Row]]
 
 # Placeholder descriptions: the text of `ask-tools new` and `add`, and marks to fill them in later.
 _PLACEHOLDER = re.compile(r"\W*(describe (here|the|this)\b|todo\b|fixme\b|tbd\b|xxx\b|lorem ipsum|\W*$)", re.IGNORECASE)
 
 _EPILOG = """\
 Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: descriptions
-that are missing, placeholders, or of unknown parameters. ~tokens estimates the cost of a definition in each request:
-the characters of name, description and input schema as compact JSON, divided by 4.
+that are missing, placeholders, or of unknown parameters. ~tokens estimates the cost of a definition in each request.
+--score rates descriptions by a rubric, without a model, with the reason and the fix for each lost point.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
   ask-tools check get_weather --json
+  ask-tools check tools-weather --min 80
 """
 
 
@@ -41,6 +46,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EPILOG
     text = f"{PATTERN_HELP}; by default every installed tool"
     parser.add_argument("patterns", metavar="TOOL", nargs="*", default=[], help=text)
+    parser.add_argument("--score", action="store_true", help="rate descriptions from 0 to 100; needs tools-eval")
+    text = "with --score: a tool with fewer points is an error"
+    parser.add_argument("--min", metavar="POINTS", type=int, default=0, help=text)
     parser.add_argument("--strict", action="store_true", help="warnings are errors")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, intermixed=True)
@@ -48,7 +56,10 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the findings; 1 if there is an error."""
-    rows = _rows(options.patterns, discovered())
+    rows = _rows(options.patterns, discovered(), score=_scorer() if options.score or options.min else None)
+    for row in rows:
+        if "score" in row and row["score"] < options.min:
+            row["errors"].append(f"its score is {row['score']}, below {options.min}")
     errors, warnings = (sum(len(row[kind]) for row in rows) for kind in ("errors", "warnings"))
     total = sum(row["tokens"] for row in rows)
     if options.json:
@@ -59,22 +70,40 @@ def run(options: Namespace) -> int:
     return 1 if errors or (options.strict and warnings) else 0
 
 
-def _rows(patterns: list[str], registry: Registry) -> list[Row]:
+def _scorer() -> Scorer:
+    """Return the function of another package that rates tools, which also sees all installed ones."""
+    entries = scan("ask_tools.score")
+    if not entries:
+        fix = "fix: python -m pip install tools-eval"
+        raise CommandError("--score is part of tools-eval, which is not installed", fix)
+    with extension(entries[0], "rates descriptions"):
+        scorer: Scorer = entries[0].load()
+    return scorer
+
+
+def _rows(patterns: list[str], registry: Registry, score: Scorer | None) -> list[Row]:
     """Return the findings for each tool, and without patterns also for each entry point that is not a tool."""
     rows: dict[str, Row] = {}
+    tools: dict[str, Tool] = {}
     for match in find_tools(patterns or None, registry):
         point = match.origin
-        row = rows[point.qualified if point else match.name] = _row(match.name, point)
+        key = point.qualified if point else match.name
+        row = rows[key] = _row(match.name, point)
         with suppress(CommandError):  # a tool that cannot be loaded is among the problems of the registry
             tool = match.load()
             row["errors"] += _invalid(tool.definition)
             if not row["errors"]:
-                row |= {"tokens": _tokens(tool.definition), "warnings": [*_weaknesses(tool, tool.definition)]}
+                tools[key] = tool
+                row |= {"tokens": openai.tokens([tool]), "warnings": [*_weaknesses(tool, tool.definition)]}
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name in rows or not patterns:
             row = rows.setdefault(name, _row(problem.name, problem))
             row["errors"].append(f"{problem.error}; fix: {problem.fix}")
+    if score is not None:
+        installed = dict(load_matches(find_tools(None, registry), optional=True)) if registry else {}
+        for key, facts in score(tools, {match.name: tool for match, tool in installed.items()}).items():
+            rows[key] |= facts
     return [*rows.values()]
 
 
@@ -87,15 +116,12 @@ def _lines(rows: list[Row]) -> Iterator[str]:
     for row in rows:
         verdict = "error" if row["errors"] else "warning" if row["warnings"] else "ok"
         source = f" ({row['distribution']} {row['version']})" if row["distribution"] else ""
-        yield f"{row['name']}{source}  ~{row['tokens']} tokens  {verdict}"
+        points = f"  {row['score']}/100" if "score" in row else ""
+        yield f"{row['name']}{source}  ~{row['tokens']} tokens{points}  {verdict}"
+        for finding in row.get("findings", ()):
+            yield f"  -{finding['points']} {finding['criterion']}: {finding['reason']}; {finding['fix']}"
         for kind in ("error", "warning"):
             yield from (f"  {kind}: {text}" for text in row[f"{kind}s"])
-
-
-def _tokens(definition: dict[str, Any]) -> int:
-    sent = {key: definition[key] for key in ("name", "description", "input_schema")}
-    text = json.dumps(sent, ensure_ascii=False, separators=(",", ":"))
-    return -(-len(text) // 4)  # characters of English text; models differ
 
 
 def _invalid(definition: dict[str, Any]) -> Iterator[str]:
