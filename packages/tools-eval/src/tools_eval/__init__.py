@@ -2,6 +2,7 @@
 
 from tools_eval._cases import Case, CaseError, load_cases
 from tools_eval._expect import Condition, ExpectedCall
+from tools_eval._record import RecordingProvider, ReplayError, ReplayProvider
 from tools_eval._report import Attempt, Blame, Change, Collision, Rate, Report
 from tools_eval._run import Model, evaluate
 from tools_eval._score import Finding, Score, score
@@ -18,6 +19,9 @@ __all__ = [
     "Finding",
     "Model",
     "Rate",
+    "RecordingProvider",
+    "ReplayError",
+    "ReplayProvider",
     "Report",
     "Score",
     "evaluate",

@@ -72,6 +72,8 @@ def run(options: Namespace) -> int:
     try:
         cases = _cases(options.patterns)
         models = [_model(label) for label in options.model]
+        if options.record:
+            models = _recording(models, options.record)
         progress = _Progress(len(cases) * len(models) * options.runs)
         report = evaluate(
             cases, models, runs=options.runs, jobs=options.jobs, max_cost=options.max_cost, why=options.why,
@@ -117,6 +119,11 @@ def _model(label: str) -> Model:
         from tools_eval._scripted import words_provider
 
         return Model(label, words_provider())
+    if label.startswith("replay:"):
+        from tools_eval._record import ReplayProvider
+
+        recording = ReplayProvider(label.removeprefix("replay:"))
+        return Model(label, recording, recording.model)
     path, _, name = label.rpartition(":")
     if path.endswith(".py"):
         if not Path(path).is_file():
@@ -126,6 +133,13 @@ def _model(label: str) -> Model:
             raise CommandError(f"{label} is not a provider: it has no method astream")
         return Model(label, provider)
     return Model.named(label)
+
+
+def _recording(models: list[Model], path: str) -> list[Model]:
+    from tools_eval._record import RecordingProvider
+
+    providers = [RecordingProvider(model.provider, path, append=index > 0) for index, model in enumerate(models)]
+    return [model._replace(provider=provider) for model, provider in zip(models, providers, strict=True)]
 
 
 def _read_baseline(path: str | None) -> Report | None:

@@ -1,0 +1,236 @@
+"""Record a model's replies and the results of tools in a file, and replay them without network, key and tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from difflib import unified_diff
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeAlias
+
+from tools_agent import Assistant, Delta, Provider, ProviderError, Request, ScriptedProvider, get_provider
+from tools_core import Context, Result, Tool, ToolError, tool
+from tools_core.text import is_secret_name
+from tools_runtime.plugins import OutputBudget
+
+Rendered: TypeAlias = dict[str, Any]  # a request as JSON
+
+_HIDDEN = "[redacted]"
+_MIN_SECRET = 8  # characters of a value that is hidden wherever it occurs
+_SECRETS = re.compile(
+    r"\b(?:sk-[\w-]{16,}|gh[opsru]_\w{16,}|github_pat_\w{16,}|A[KS]IA[A-Z0-9]{12,}|xox[abp]-[\w-]{10,}|AIza[\w-]{30,})"
+    r"|(?<=[Bb]earer )[\w.~+/=-]{16,}"
+)
+_SENT = ("name", "description", "input_schema", "examples")  # of definitions
+_NOT_SENT = ("id", "items", "model", "provider", "stop_reason", "structured_output", "usage")  # of messages
+
+
+class ReplayError(ProviderError):
+    """A recording has no reply to a request; the message shows the difference to the nearest recorded request."""
+
+
+class RecordingProvider:
+    """Passes requests to a provider, and records its replies in a file.
+
+        agent = Agent(model=RecordingProvider("openai:gpt-5", "run.jsonl"), tools=[weather])
+
+    The file is replaced, or continued with `append`. Results of tools are recorded with the next request, which has
+    them. Values of environment variables with secret names, well-known kinds of keys and `secrets` are hidden.
+    """
+
+    def __init__(
+        self,
+        provider: Provider | str,
+        path: str | os.PathLike[str],
+        *,
+        secrets: Iterable[str] = (),
+        append: bool = False,
+    ) -> None:
+        self.provider: Provider
+        self.model: str
+        if isinstance(provider, str):
+            self.provider, self.model = get_provider(provider)
+        else:
+            self.provider, self.model = provider, getattr(provider, "model", "")
+        self._path = Path(path)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._hide = _hider(secrets)
+        self._lock = Lock()
+        self._definitions: set[str] = set()
+        if not append:
+            self._path.write_bytes(b"")
+
+    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
+        """Yield the reply of the provider."""
+        for piece in self.provider.stream(request):
+            if isinstance(piece, Assistant):
+                self._record(request, piece)
+            yield piece
+
+    async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        """`stream` for coroutines."""
+        async for piece in self.provider.astream(request):
+            if isinstance(piece, Assistant):
+                self._record(request, piece)
+            yield piece
+
+    def close(self) -> None:
+        """Close the connections of the provider."""
+        if hasattr(self.provider, "close"):
+            self.provider.close()
+
+    async def aclose(self) -> None:
+        """`close` for coroutines."""
+        if hasattr(self.provider, "aclose"):
+            await self.provider.aclose()
+
+    def _record(self, request: Request, reply: Assistant) -> None:
+        rendered = self._hide(_render(request))
+        tools = rendered.pop("tools")
+        digest = _digest(tools)
+        lines: list[Any] = []
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            if digest not in self._definitions:  # once for all requests
+                self._definitions.add(digest)
+                lines.append({"tools": digest, "definitions": tools})
+            lines.append({"request": {**rendered, "tools": digest}, "reply": self._hide(reply.to_dict())})
+            file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
+
+
+class ReplayProvider:
+    """Answers requests from a recording, in their recorded order if the same request occurs again.
+
+    A request that is not in the recording raises ReplayError. `tools()` are the recorded tools, which return the
+    recorded results. `calls` are the requests, as those of ScriptedProvider.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, secrets: Iterable[str] = ()) -> None:
+        self._path = Path(path)
+        self._hide = _hider(secrets)
+        self._lock = Lock()
+        self._requests: dict[str, Rendered] = {}
+        self._replies: defaultdict[str, list[Assistant]] = defaultdict(list)
+        self._next: defaultdict[str, int] = defaultdict(int)
+        self._results: dict[str, Result] = {}
+        self._definitions: dict[str, dict[str, Any]] = {}
+        self._read()
+        self.model: str = next(iter(self._requests.values()), {}).get("model", "")
+        self._script = ScriptedProvider(default=self._reply)
+        self.calls, self.stream, self.astream = self._script.calls, self._script.stream, self._script.astream
+
+    def tools(self, originals: Iterable[Tool] | None = None) -> list[Tool]:
+        """Return tools that are not run: they return the recorded results.
+
+        Their definitions are those of `originals`, so that a changed definition is noticed, or the recorded ones.
+        """
+        if originals is not None:
+            definitions = [dict(original.definition) for original in originals]
+        else:
+            added = OutputBudget(1).tool.name  # the agent adds it again
+            definitions = [definition for name, definition in self._definitions.items() if name != added]
+        return [self._stub(definition) for definition in definitions]
+
+    def _read(self) -> None:
+        definitions: dict[str, Any] = {}
+        try:
+            for line in self._path.read_text("utf-8").splitlines():
+                entry = json.loads(line)
+                if "definitions" in entry:
+                    definitions[entry["tools"]] = entry["definitions"]
+                    self._definitions |= {definition["name"]: definition for definition in entry["definitions"]}
+                    continue
+                request = entry["request"] | {"tools": definitions[entry["request"]["tools"]]}
+                key = _digest(request)
+                self._requests[key] = request
+                self._replies[key].append(Assistant.model_validate(entry["reply"]))
+                results = (message for message in request["messages"] if message["role"] == "tool")
+                self._results |= {message["tool_call_id"]: Result.from_dict(message["result"]) for message in results}
+        except OSError as error:
+            raise ReplayError(f"{self._path} cannot be read: {error.strerror}; record it first") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise ReplayError(f"{self._path} is not a recording: {error}") from error
+
+    def _reply(self, request: Request) -> Assistant:
+        rendered = self._hide(_render(request))
+        key = _digest(rendered)
+        with self._lock:
+            replies = self._replies.get(key)
+            if replies is None:
+                raise ReplayError(self._difference(rendered))
+            self._next[key] += 1
+            return replies[(self._next[key] - 1) % len(replies)]
+
+    def _difference(self, rendered: Rendered) -> str:
+        lines = _lines(rendered)
+        present = set(lines)
+        nearest = max(self._requests.values(), key=lambda other: len(present.intersection(_lines(other))), default={})
+        changes = unified_diff(_lines(nearest), lines, "recorded", "requested", n=1, lineterm="")
+        shown = [line if len(line) <= 300 else f"{line[:300]}…" for line in changes]
+        more = [f"… {len(shown) - 60} more lines"] if len(shown) > 60 else []
+        difference = "\n".join([*shown[:60], *more])
+        return f"{self._path} has no reply to this request; record it again, or undo this change:\n{difference}"
+
+    def _stub(self, definition: Mapping[str, Any]) -> Tool:
+        options: dict[str, Any] = {key: definition[key] for key in _SENT if definition.get(key)}
+
+        @tool(**options)
+        def replayed(context: Context, **arguments: Any) -> Any:  # noqa: ARG001  (of any call)
+            result = self._results.get(context.call_id or "")
+            if result is None:
+                message = f"{self._path} has no result for this call of {definition['name']}"
+                raise ToolError(f"{message}; results that end a run are not recorded")
+            return result
+
+        return replayed
+
+
+def _render(request: Request) -> Rendered:
+    """Return what the provider sends, as JSON: without the ids and costs of messages."""
+    messages = [
+        {key: value for key, value in message.to_dict().items() if key not in _NOT_SENT} for message in request.messages
+    ]
+    rendered = {
+        "model": request.model,
+        "messages": messages,
+        "tools": [{key: tool[key] for key in _SENT if tool.get(key)} for tool in request.tools],
+        "settings": dict(request.settings),
+        "output_schema": request.output_schema,
+    }
+    copy: Rendered = json.loads(json.dumps(rendered, default=str))
+    return copy
+
+
+def _digest(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _lines(rendered: Rendered) -> list[str]:
+    return json.dumps(rendered, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
+
+
+def _hider(secrets: Iterable[str]) -> Callable[[Any], Any]:
+    """Return a function that returns JSON without secrets."""
+    environment = [value for name, value in os.environ.items() if is_secret_name(name) and len(value) >= _MIN_SECRET]
+    values = sorted({*environment, *secrets}, key=len, reverse=True)
+
+    def hide(value: Any) -> Any:
+        if isinstance(value, str):
+            for secret in values:
+                value = value.replace(secret, _HIDDEN)
+            return _SECRETS.sub(_HIDDEN, value)
+        if isinstance(value, list):
+            return [hide(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        return {key: _HIDDEN if _is_secret(key, item) else hide(item) for key, item in value.items()}
+
+    return hide
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    return isinstance(value, str) and is_secret_name(key)

@@ -1,0 +1,148 @@
+"""Recordings: replies and results of tools are replayed offline, and secrets are hidden."""
+
+import json
+
+import pytest
+
+from tools_agent import Agent, ScriptedProvider
+from tools_core import ToolCall, tool
+from tools_eval import RecordingProvider, ReplayError, ReplayProvider
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """An agent run with two calls of a tool that counts; `run.path` is its recording."""
+
+    class Run:
+        path = tmp_path / "run.jsonl"
+        count = 0
+
+        def __init__(self):
+            @tool
+            def add(amount: int) -> int:
+                """Add to the total."""
+                self.count += amount
+                return self.count
+
+            self.add = add
+
+        def record(self, prompt="Add 2, then 3.", **options):
+            script = ScriptedProvider(
+                ToolCall("a", "add", {"amount": 2}), ToolCall("b", "add", {"amount": 3}), "It is 5."
+            )
+            return self.ask(RecordingProvider(script, self.path, **options), [self.add], prompt)
+
+        def ask(self, model, tools, prompt="Add 2, then 3."):
+            agent = Agent(model=model, tools=tools)
+            agent.generate(prompt)
+            return [message.content for message in agent.session.messages]
+
+    return Run()
+
+
+def test_a_recorded_run_is_replayed_without_its_tools(run):
+    recorded = run.record()
+    replay = ReplayProvider(run.path)
+    assert run.ask(replay, replay.tools()) == recorded == ["Add 2, then 3.", "", "2", "", "5", "It is 5."]
+    assert run.count == 5
+    assert len(replay.calls) == 3
+
+
+async def _generate(agent):
+    return (await agent.agenerate("Add 2, then 3.")).content
+
+
+def test_coroutines_record_and_replay_as_well(run, tmp_path):
+    import asyncio
+
+    script = ScriptedProvider(ToolCall("a", "add", {"amount": 2}), "Done.")
+    agent = Agent(model=RecordingProvider(script, run.path), tools=[run.add])
+    assert asyncio.run(_generate(agent)) == "Done."
+    replay = ReplayProvider(run.path)
+    assert asyncio.run(_generate(Agent(model=replay, tools=replay.tools([run.add])))) == "Done."
+
+
+def test_an_unrecorded_request_shows_the_difference_to_the_nearest_one(run):
+    run.record()
+    replay = ReplayProvider(run.path)
+    with pytest.raises(ReplayError) as caught:
+        run.ask(replay, replay.tools(), "Add 2, then 4.")
+    assert '-   "content": "Add 2, then 3."' in str(caught.value)
+    assert '+   "content": "Add 2, then 4."' in str(caught.value)
+
+
+def test_a_changed_description_is_an_unrecorded_request(run):
+    run.record()
+
+    @tool(name="add")
+    def changed(amount: int) -> int:
+        """Subtract from the total."""
+        return amount
+
+    replay = ReplayProvider(run.path)
+    with pytest.raises(ReplayError, match=r"\+ .*Subtract from the total"):
+        run.ask(replay, replay.tools([changed]))
+
+
+def test_replies_to_the_same_request_are_replayed_in_their_order(tmp_path):
+    recording = RecordingProvider(ScriptedProvider("one", "two"), tmp_path / "run.jsonl")
+    answers = [Agent(model=recording).generate("Hi").content for _ in range(2)]
+    replay = ReplayProvider(tmp_path / "run.jsonl")
+    assert [Agent(model=replay).generate("Hi").content for _ in range(3)] == [*answers, "one"]
+
+
+def test_secrets_are_not_recorded_and_do_not_change_the_replay(run, monkeypatch):
+    monkeypatch.setenv("SERVICE_TOKEN", "horse-battery-staple")
+    secrets = ["horse-battery-staple", "sk-abcdefghijklmnopqrst", "my own secret"]
+    prompt = "Use " + " and ".join(secrets)
+    run.record(prompt, secrets=["my own secret"])
+    text = run.path.read_text()
+    assert [secret for secret in secrets if secret in text] == []
+    replay = ReplayProvider(run.path, secrets=["my own secret"])
+    assert run.ask(replay, replay.tools(), prompt)[-1] == "It is 5."
+
+
+@pytest.mark.parametrize(("text", "message"), [(None, "record it first"), ("{}", "is not a recording")])
+def test_a_missing_or_damaged_recording_is_reported(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "run.jsonl").write_text(text)
+    with pytest.raises(ReplayError, match=message):
+        ReplayProvider(tmp_path / "run.jsonl")
+
+
+TEST = """
+from tools_agent import Agent, ScriptedProvider
+from tools_core import ToolCall, tool
+
+@tool
+def now() -> str:
+    "Get the time."
+    with open("calls.txt", "a") as file:
+        file.write("x")
+    return "noon"
+
+def test_time(recorded):
+    model = ScriptedProvider(ToolCall(None, "now", {}), "It is noon.")
+    agent = Agent(model=recorded(model), tools=recorded.tools([now]))
+    assert agent.generate("What time is it?").content == "It is noon."
+"""
+
+
+def test_the_fixture_records_with_the_option_and_replays_without(pytester):
+    pytester.makepyfile(test_clock=TEST)
+    missing = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
+    missing.stdout.fnmatch_lines(["*recordings/test_clock/test_time.jsonl does not exist; record it: pytest --record"])
+    pytester.runpytest_subprocess("-q", "--record").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess("-q").assert_outcomes(passed=1)
+    assert (pytester.path / "calls.txt").read_text() == "x"
+
+
+def test_an_evaluation_is_recorded_and_replayed(report_of, tmp_path):
+    (tmp_path / "cases.toml").write_text('tools = ["tools-shell"]\n[[case]]\nquestion = "Thanks!"\nno_call = true\n')
+    recorded = report_of("cases.toml", "--model", "scripted:words", "--record", "run.jsonl")
+    replayed = report_of("cases.toml", "--model", "replay:run.jsonl", "-n", "3")
+    assert (recorded["passed"], replayed["passed"]) == (1, 3)
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert [[*line] for line in lines] == [["tools", "definitions"], ["request", "reply"]]
