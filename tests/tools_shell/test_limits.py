@@ -143,6 +143,42 @@ def test_an_interrupt_from_the_keyboard_ends_the_script_and_passes_through(root,
     assert lifeline.holders_are_gone()
 
 
+INTERRUPTED_OFTEN = """
+import os, signal, sys, threading
+from tools_shell import Bash
+
+def interrupt(delay, has_ended):
+    while not has_ended.wait(delay):
+        os.kill(os.getpid(), signal.SIGINT)
+        delay = 0.5  # Python ignores exceptions in some places
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+bash = Bash(sys.argv[1], sandbox=sys.argv[3])
+bash.call(command="true")  # the first call takes longer
+for number in range(60):
+    has_ended = threading.Event()
+    thread = threading.Thread(target=interrupt, args=(number / 10_000, has_ended))
+    try:
+        thread.start()
+        bash.call(command=f"exec 9> {sys.argv[2]}; sleep 900")
+    except KeyboardInterrupt:
+        has_ended.set()
+        thread.join()
+print("done", flush=True)
+sys.stdin.read()  # processes must end before the host
+"""
+
+
+@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
+def test_an_interrupt_while_a_script_starts_leaves_no_process(root, level, lifeline):
+    command = [sys.executable, "-c", INTERRUPTED_OFTEN, root, lifeline.path, level]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout.readline() == b"done\n"
+        are_gone = lifeline.holders_are_gone()
+        host.communicate(b"")
+    assert are_gone
+
+
 @pytest.mark.slow
 def test_neither_zombies_nor_descriptors_nor_threads_grow_over_60_calls(bash, children_of):
     def count():

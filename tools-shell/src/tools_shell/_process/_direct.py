@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 from tools_shell._process._process import Process, starting
@@ -40,14 +43,41 @@ class Direct(Process):
         terminal: bool,
     ) -> None:
         """Start a command; `extra` are descriptors that it inherits."""
-        self._is_terminating = False  # to end
+        self._is_terminating = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self.events = -1
         # Any: type checkers for Windows do not accept bytes as variables.
         variables: dict[Any, Any] = {_as_utf8(name): _as_utf8(value) for name, value in environment.items()}
         super().__init__(has_stdin=has_stdin, terminal=terminal)
+        # In a thread, where no signal handler runs: an exception, such as a Ctrl-C, between the start of the process
+        # and the assignment would leave a process that nothing ends.
+        words = list(map(_as_utf8, [*(_ON_TERMINAL if terminal else ()), *arguments]))
+        started: Future[None] = Future()
         try:
-            with starting:
+            threading.Thread(target=self._start, args=(started, words, variables, workdir, extra)).start()
+            started.result()
+        except RuntimeError as error:  # too many threads
+            self.close()
+            raise OSError(errno.EAGAIN, str(error)) from error
+        except BaseException:
+            self.close()
+            raise
+        self.release()
+
+    def _start(
+        self,
+        started: Future[None],
+        arguments: Sequence[bytes],
+        variables: Mapping[Any, Any],
+        workdir: str,
+        extra: Sequence[int],
+    ) -> None:
+        with starting:
+            if self.is_closed:  # a Ctrl-C came first
+                return
+            try:
                 self._process = subprocess.Popen(
-                    list(map(_as_utf8, [*(_ON_TERMINAL if terminal else ()), *arguments])),
+                    arguments,
                     stdin=self.child_ends[0],
                     stdout=self.child_ends[1],
                     stderr=self.child_ends[2],
@@ -56,16 +86,16 @@ class Direct(Process):
                     start_new_session=True,  # one signal reaches the whole group, and there is no controlling terminal
                     pass_fds=extra,
                 )
-            self.events = _end_of(self._process.pid)
-        except BaseException:  # such as a Ctrl-C after the process has started
-            if hasattr(self, "_process"):
-                self._signal(signal.SIGKILL)
-            super().close()
-            raise
-        self.release()
+                self.events = _end_of(self._process.pid)
+            except Exception as error:  # noqa: BLE001  (raised in the caller's thread)
+                started.set_exception(error)
+            else:
+                started.set_result(None)
 
     def read_events(self) -> None:
         """See Process."""
+        if self._process is None:
+            return
         with contextlib.suppress(ChildProcessError):  # the host ignores SIGCHLD or waits for all children
             self.exit = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
         self._process.returncode = self.exit or 0
@@ -89,19 +119,17 @@ class Direct(Process):
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or belongs to another user
-            os.killpg(self._process.pid, number)
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # it has exited, or is another user's
+                os.killpg(self._process.pid, number)
 
-    def close(self) -> None:
-        """See Process."""
-        if self.exit is None:
-            self.kill()
-        self._signal(signal.SIGKILL)
-        if self._process.poll() is None:
+    def _end(self) -> None:
+        self.kill()
+        if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
                 self._process.wait(_TIMEOUT)
-        os.close(self.events)
-        super().close()
+        if self.events >= 0:
+            os.close(self.events)
 
 
 def _as_utf8(text: str) -> bytes:

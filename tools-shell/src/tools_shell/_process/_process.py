@@ -19,6 +19,7 @@ class Process(ABC):
 
     events: int  # readable when there are events
     is_busy: bool = False  # a signal to send is not acknowledged yet
+    is_closed: bool = True
 
     def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
         self.stdin: int | None = None
@@ -28,11 +29,12 @@ class Process(ABC):
         self.is_gone = False  # the command and all its descendants have ended
         self.exceeded: str | None = None  # the limit that it exceeded
         with starting:
+            self.is_closed = False
             _processes.add(self)
             try:
                 self._open(has_stdin=has_stdin, terminal=terminal)
             except OSError:  # too many open files
-                Process.close(self)
+                self.close()
                 raise
         for descriptor in self.own_ends:
             os.set_blocking(descriptor, False)
@@ -88,16 +90,29 @@ class Process(ABC):
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Close all descriptors; remaining processes are killed."""
+        """Kill the remaining processes and close all descriptors; later calls do nothing."""
         with starting:
+            if self.is_closed:
+                return
+            self.is_closed = True
             _processes.discard(self)
+        self._end()
+        with starting:
             self.release()
             closed, self.stdin, self.stdout = self.own_ends, None, -1
             for descriptor in closed:
                 os.close(descriptor)
 
+    def __del__(self) -> None:
+        self.close()  # an exception, such as a Ctrl-C, came before any caller had the process
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Kill the remaining processes."""
+
     def abandon(self) -> None:
         """Replace all descriptors by /dev/null in a fork of the host; their numbers stay in use."""
+        self.is_closed = True
         nothing = os.open(os.devnull, os.O_RDWR)
         for descriptor in {*self.child_ends, *self.host_ends()}:
             os.dup2(nothing, descriptor, inheritable=False)

@@ -37,7 +37,7 @@ class Supervised(Process):
         try:
             self._start(request.encode(), descriptors)
         except BaseException:  # no caller has it yet
-            self._close_all()
+            self.close()
             raise
         self.release()
         self._control.setblocking(False)
@@ -112,17 +112,12 @@ class Supervised(Process):
         with suppress(BrokenPipeError, ConnectionResetError):  # the job has ended, and an event reports it
             self._control.sendall(b"%d\n" % number)
 
-    def close(self) -> None:
-        """See Process."""
-        with suppress(OSError):  # it may have exited
-            self._control.shutdown(socket.SHUT_RDWR)  # the supervisor kills the rest when the socket closes
-        self._close_all()
-
     def host_ends(self) -> set[int]:
         """See Process."""
         return super().host_ends() | ({self._control.fileno()} - {-1})
 
-    def _close_all(self) -> None:
+    def _end(self) -> None:
+        with suppress(OSError):  # it may have exited
+            self._control.shutdown(socket.SHUT_RDWR)  # the supervisor kills the rest when the socket closes
         self._control.close()
         self.network = None
-        super().close()
