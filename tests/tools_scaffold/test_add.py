@@ -10,7 +10,7 @@ import pytest
 from tools_scaffold import ScaffoldError, plan_tool
 
 CHANGED = ["pyproject.toml", "src/tools_weather/__init__.py"]
-CREATED = ["src/tools_weather/_forecast.py", "tests/test_forecast.py"]
+CREATED = ["evals/forecast.toml", "src/tools_weather/_forecast.py", "tests/test_forecast.py"]
 
 
 def add(name, package, **options):

@@ -36,9 +36,9 @@ def test_new_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
     process = ask_tools("new", "weather", "--params", "city:str, days:int=3")
     assert (process.returncode, process.stderr) == (0, "")
     lines = process.stdout.splitlines()
-    assert lines[0] == "Wrote 15 files in tools-weather:"
-    assert all((tmp_path / "tools-weather" / line.strip()).is_file() for line in lines[1:16])
-    assert lines[16:] == [
+    assert lines[0] == "Wrote 16 files in tools-weather:"
+    assert all((tmp_path / "tools-weather" / line.strip()).is_file() for line in lines[1:17])
+    assert lines[17:] == [
         "Next:",
         "  cd tools-weather && python -m pip install --editable . pytest",
         "  ask-tools call weather city=example",
@@ -50,7 +50,8 @@ def test_add_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
     ask_tools("new", "weather")
     process = ask_tools("add", "forecast", "--style", "toolset", cwd=tmp_path / "tools-weather")
     assert process.stdout.splitlines() == [
-        "Wrote 4 files in .:",
+        "Wrote 5 files in .:",
+        "  evals/forecast.toml",
         "  src/tools_weather/_forecast.py",
         "  tests/test_forecast.py",
         "  src/tools_weather/__init__.py",
@@ -63,7 +64,7 @@ def test_add_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
 
 
 def test_a_dry_run_only_lists_the_files(ask_tools, tmp_path):
-    assert ask_tools("new", "weather", "--dry-run").stdout.startswith("Would write 15 files in tools-weather:\n")
+    assert ask_tools("new", "weather", "--dry-run").stdout.startswith("Would write 16 files in tools-weather:\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -71,7 +72,7 @@ def test_a_folder_from_the_configuration_is_reported(ask_tools, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.ask-tools]\npackages = "packages"\n')
     process = ask_tools("new", "weather")
     assert process.stdout.startswith(
-        "Wrote 15 files in packages/tools-weather (set in pyproject.toml; --dir writes elsewhere):\n"
+        "Wrote 16 files in packages/tools-weather (set in pyproject.toml; --dir writes elsewhere):\n"
     )
 
 

@@ -27,6 +27,7 @@ PACKAGE_FILES = [
     "CHANGELOG.md",
     "LICENSE",
     "README.md",
+    "evals/weather.toml",
     "pyproject.toml",
     "src/tools_weather/__init__.py",
     "src/tools_weather/_weather.py",

@@ -114,6 +114,18 @@ def shell_arguments(parameters: Iterable[Parameter]) -> str:
     return "".join(f" {shlex.quote(text)}" for text in texts)
 
 
+def toml_arguments(parameters: Iterable[Parameter]) -> str:
+    """Return the samples as the TOML member `, arguments = { ... }`, or nothing without parameters."""
+    pairs = [f"{parameter.name} = {json.dumps(parameter.sample)}" for parameter in parameters]
+    return f", arguments = {{ {', '.join(pairs)} }}" if pairs else ""
+
+
+def question(tool: str, parameters: Iterable[Parameter]) -> str:
+    """Return a question that names the tool and the samples."""
+    pairs = [f"{parameter.name.replace('_', ' ')} {json.dumps(parameter.sample)}" for parameter in parameters]
+    return f"Use {tool.replace('_', ' ')}{' with ' if pairs else ''}{' and '.join(pairs)}"
+
+
 def _declaration(parameter: Parameter, indent: str) -> str:
     default = f" = {parameter.default}" if parameter.default else ""
     parts = [parameter.annotation, quote(parameter.description)]

@@ -10,7 +10,15 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from tools_scaffold._params import import_lines, parse_params, samples, shell_arguments, signature
+from tools_scaffold._params import (
+    import_lines,
+    parse_params,
+    question,
+    samples,
+    shell_arguments,
+    signature,
+    toml_arguments,
+)
 from tools_scaffold._text import ScaffoldError, bracketed, check_line, docstring, import_line, show
 
 if TYPE_CHECKING:
@@ -87,7 +95,7 @@ class Tool(NamedTuple):
     exported: str
     entry_points: dict[str, str]  # references such as `tools_weather:weather`, by name
     command: str  # a shell command that calls the tool
-    files: dict[str, str]  # the module and the test, by path in the package
+    files: dict[str, str]  # the module, the test and the cases, by path in the package
     values: dict[str, str]  # texts for the placeholders of the template
 
 
@@ -116,13 +124,22 @@ def make_tool(names: Names, options: ToolOptions) -> Tool:
         "arguments": bracketed("ARGUMENTS: dict[str, Any] = {", samples(parameters), "}"),
         "required": bracketed("arguments = {", samples(required), "}"),
         "shell_arguments": shell_arguments(required),
+        "eval_arguments": toml_arguments(required),
     }
+    values["eval_question"] = question(values["first_tool"], required)
     return Tool(
         names,
         values["exported"],
         {fill(key, values): fill(f"$package:{place}", values) for key, place in style.entry_points.items()},
         fill("ask-tools call $first_tool$shell_arguments", values),
-        render({"src/$package/_$tool.py": style.module, "tests/test_$tool.py": style.test}, values),
+        render(
+            {
+                "evals/$tool.toml": "eval.toml.tmpl",
+                "src/$package/_$tool.py": style.module,
+                "tests/test_$tool.py": style.test,
+            },
+            values,
+        ),
         values,
     )
 
