@@ -1,7 +1,7 @@
 """Every block of every page and every example runs and prints the documented output.
 
 `python` blocks run as separate programs; lines `#> ...` are the expected output. A block that begins with `# name.py`
-is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output with the following
+or `# name.toml` is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output with the following
 lines, in which `...` stands for any text. The blocks of a page run in order and share a folder. An example prints the
 lines of the comment `# Output:` at its end.
 """
@@ -163,6 +163,8 @@ def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, mo
         elif language == "console":
             run_console(text, tmp_path, location)
         else:
+            if name := re.match(r"# (\w+\.toml)\n", text):
+                (tmp_path / name[1]).write_text(text, encoding="utf-8")
             assert language in NOT_RUN, f"{location}: a block is python, console, or one of {sorted(NOT_RUN)}"
 
 

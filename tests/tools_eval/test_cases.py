@@ -120,7 +120,7 @@ def test_an_invalid_file_is_reported(text, message, tmp_path):
 
 def test_cases_of_python_files_are_loaded_with_those_of_toml(tmp_path):
     (tmp_path / "a.toml").write_text('tools = ["x"]\n[[case]]\nquestion = "one"\nno_call = true\n')
-    (tmp_path / "b.py").write_text(
+    (tmp_path / "b_cases.py").write_text(
         "from tools_eval import Case\ncases = [Case(question='two', no_call=True, tools=['y'])]\n"
     )
     assert [(case.name, case.tools) for case in load_cases(tmp_path)] == [("one", ["x"]), ("two", ["y"])]

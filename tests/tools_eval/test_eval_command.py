@@ -4,6 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from tools_eval import load_cases
+
 CASES = """
 tools = ["tools-filesystem"]
 
@@ -121,3 +123,29 @@ def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server
 )
 def test_wrong_usage_is_explained(cases, ask_tools, words, message):
     assert message in ask_tools("eval", *words, status=2)
+
+
+SAMPLE = """
+from typing import Literal
+from tools_core import tool
+
+@tool(examples=[{"place": {"city": "Oslo"}, "days": 2}, {"place": {"city": "O'Hara \\"x\\""}}])
+def weather(place: dict[str, str], days: int = 1) -> str:
+    "Forecast the weather of a place."
+    return ""
+
+@tool
+def convert(unit: Literal["C", "F"], value: float) -> str:
+    "Convert a temperature."
+    return ""
+"""
+
+
+def test_suggested_cases_can_be_loaded_and_name_the_examples(ask_tools, tmp_path):
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    (tmp_path / "suggested.toml").write_text(ask_tools("eval", "--suggest", "sample.py"))
+    cases = load_cases(tmp_path / "suggested.toml")
+    assert [case.name for case in cases] == ["weather 1", "weather 2", "convert", "thanks need no call"]
+    assert [name for case in cases for name in case.wanted] == ["weather", "weather", "convert", "(no call)"]
+    assert cases[0].expect[0].arguments["place"].equals == {"city": "Oslo"}
+    assert cases[2].expect[0].arguments["unit"].equals == "C"

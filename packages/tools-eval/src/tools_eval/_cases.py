@@ -10,7 +10,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, PlainValidator, PrivateAttr, ValidationError, model_validator
 
 from tools_agent import Message, System, User, message_from_dict
 from tools_core import ToolCall
@@ -25,6 +25,10 @@ class CaseError(ValueError):
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, Mapping | ExpectedCall) else value
+
+
+def _as_message(value: Any) -> Message:
+    return value if isinstance(value, Message) else message_from_dict(value)
 
 
 Expected = Annotated[list[ExpectedCall], BeforeValidator(_as_list)]
@@ -49,7 +53,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
 
     name: str = ""
     question: str = ""
-    messages: list[Any] = []
+    messages: list[Annotated[Any, PlainValidator(_as_message)]] = []
     instructions: str = ""
     expect: Expected = []
     any_of: Expected = []
@@ -81,11 +85,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     def conversation(self) -> list[Message]:
         """The messages of the request."""
         start: list[Message] = [System(content=self.instructions)] if self.instructions else []
-        if self.question:
-            return [*start, User(content=self.question)]
-        return start + [
-            message if isinstance(message, Message) else message_from_dict(message) for message in self.messages
-        ]
+        return [*start, *(self.messages or [User(content=self.question)])]
 
     @property
     def workspace_folder(self) -> Path | None:
@@ -146,7 +146,7 @@ class _File(BaseModel, frozen=True, extra="forbid"):
 
 
 def load_cases(*paths: str | Path) -> list[Case]:
-    """Return the cases of files, and of all `*.toml` and `*.py` files in folders.
+    """Return the cases of files, and of all `*.toml` and `*cases.py` files in folders.
 
     A Python file has a list `cases`. Without `tools`, the cases of a file are about the package whose `pyproject.toml`
     is in the folder above.
@@ -156,7 +156,7 @@ def load_cases(*paths: str | Path) -> list[Case]:
     """
     files: list[Path] = []
     for path in map(Path, paths):
-        files += sorted([*path.glob("*.toml"), *path.glob("*.py")]) if path.is_dir() else [path]
+        files += sorted([*path.glob("*.toml"), *path.glob("*cases.py")]) if path.is_dir() else [path]
     return [case for file in files for case in _load(file)]
 
 
@@ -166,8 +166,6 @@ def _load(path: Path) -> list[Case]:
         text = path.read_text("utf-8")
         if path.suffix == ".py":
             cases = run_path(str(path)).get("cases")
-            if cases is None and path.parent.name == "evals":
-                return []  # functions for `check`
             content = _File.model_validate({"case": cases})
         else:
             content = _File.model_validate(tomllib.loads(text), context={"folder": path.parent})

@@ -10,7 +10,7 @@ from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING
 
-from tools_core.command import CommandError, counted, is_terminal, note, write, write_json
+from tools_core.command import CommandError, is_terminal, load_tools, write, write_json
 
 if TYPE_CHECKING:
     from tools_eval._cases import Case
@@ -66,6 +66,11 @@ def run(options: Namespace) -> int:
     from tools_eval._cases import CaseError
     from tools_eval._run import evaluate
 
+    if options.suggest:
+        from tools_eval._suggest import suggest_cases
+
+        write(suggest_cases(options.suggest, load_tools(options.suggest)))
+        return 0
     if not options.model:
         raise CommandError("which model? --model PROVIDER:NAME, such as openai:gpt-5 or scripted:words")
     baseline = _read_baseline(options.baseline)
@@ -191,8 +196,6 @@ class _Progress:
         """Remove the line."""
         if is_terminal(sys.stderr):
             sys.stderr.write("\r\x1b[K")
-        else:
-            note(counted(self.count, "attempt"))
 
 
 def _positive(text: str) -> int:

@@ -158,14 +158,15 @@ class Report:
     def _collision(self, wanted: str, chosen: str, count: int) -> Collision:
         first, second = self.definitions[wanted], self.definitions[chosen]
         questions = [a.question for a in self.judged if (a.wanted, a.chosen) == (wanted, chosen)]
-        asked = frozenset[str]().union(*map(words, questions))
+        asked = words(" ".join(questions))
+        own, other = tool_words(first), tool_words(second)
         pairs = product(sentences(first["description"]) or [""], sentences(second["description"]) or [""])
         return Collision(
             wanted=wanted,
             chosen=chosen,
             count=count,
-            from_questions=sorted(asked & tool_words(second)),
-            shared=sorted(tool_words(first) & tool_words(second)),
+            from_questions=sorted(asked[stem] for stem in asked.keys() & other.keys()),
+            shared=sorted(own[stem] for stem in own.keys() & other.keys()),
             sentences=max(pairs, key=lambda pair: similarity(words(pair[0]), words(pair[1]))),
         )
 

@@ -117,7 +117,7 @@ class Evaluation:
         key = (tuple(case.tools), case.distractors)
         if key not in self._offers:
             tools = load_tools(case.tools or None)
-            center = frozenset[str]().union(*(tool_words(tool.definition) for tool in tools.values()))
+            center = {stem for tool in tools.values() for stem in tool_words(tool.definition)}
             others = (
                 {name: tool for name, tool in load_tools().items() if name not in tools} if case.distractors else {}
             )

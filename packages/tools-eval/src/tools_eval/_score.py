@@ -128,7 +128,7 @@ def _neighbours(definition: Mapping[str, Any], others: list[dict[str, Any]]) -> 
         return None
     for other in ranked[:1]:
         if similarity(own, tool_words(other)) > _SIMILAR and name not in other["description"]:
-            common = ", ".join(sorted(own & tool_words(other)))
+            common = ", ".join(sorted(own[stem] for stem in own.keys() & tool_words(other).keys()))
             return f"{other['name']} has the same words: {common}", f"say when to use {other['name']} instead"
     return None
 

@@ -23,7 +23,7 @@ def _reply(request: Request) -> Any:
         return "Done."
     question = words(message.content)
     tools = {tool["name"]: tool for tool in request.tools}
-    common = {name: len(question & tool_words(tool)) for name, tool in tools.items()}
+    common = {name: len(question.keys() & tool_words(tool).keys()) for name, tool in tools.items()}
     best = max(tools, key=lambda name: (common[name], similarity(question, tool_words(tools[name]))), default=None)
     if best is None or not common[best]:
         return "No description has a word of the question."

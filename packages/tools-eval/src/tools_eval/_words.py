@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 _COMMON_WORDS = """
@@ -21,10 +22,10 @@ _END = re.compile(r"(?<=[.!?:])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z`\"*'(])|\n\s*\n"
 
 
 @lru_cache(4096)
-def words(text: str) -> frozenset[str]:
-    """Return the stems of the words in a text that carry meaning."""
-    stems = {_stem(word.lower()) for word in _WORD.findall(text) if word.lower() not in _COMMON}
-    return frozenset(stem for stem in stems if len(stem) > 1)
+def words(text: str) -> Mapping[str, str]:
+    """Return the words of a text that carry meaning, by their stems."""
+    stems = {_stem(word): word for word in map(str.lower, _WORD.findall(text)) if word not in _COMMON and len(word) > 1}
+    return MappingProxyType(stems)
 
 
 def _stem(word: str) -> str:
@@ -39,11 +40,12 @@ def sentences(text: str) -> list[str]:
     return [sentence.strip() for sentence in _END.split(text) if sentence.strip()]
 
 
-def tool_words(definition: Mapping[str, Any]) -> frozenset[str]:
-    """Return the words of a tool's name and description."""
-    return words(definition["name"]) | words(definition["description"])
+def tool_words(definition: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the words of a tool's name and description, by their stems."""
+    return words(f"{definition['name']} {definition['description']}")
 
 
-def similarity(first: frozenset[str], second: frozenset[str]) -> float:
+def similarity(first: Iterable[str], second: Iterable[str]) -> float:
     """Return the share of common words: 0 without any, 1 for equal sets."""
-    return len(first & second) / len(first | second) if first and second else 0.0
+    left, right = set(first), set(second)
+    return len(left & right) / len(left | right) if left and right else 0.0
