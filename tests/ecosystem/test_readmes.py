@@ -1,9 +1,9 @@
 """Every block of every page and every example runs and prints the documented output.
 
 `python` blocks run as separate programs; lines `#> ...` are the expected output. A block that begins with `# name.py`
-or `# name.toml` is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output with the following
-lines, in which `...` stands for any text. The blocks of a page run in order and share a folder. An example prints the
-lines of the comment `# Output:` at its end.
+or `# name.toml` is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output
+with the following lines, in which `...` stands for any text. The blocks of a page run in order and share a folder. An
+example prints the lines of the comment `# Output:` at its end.
 """
 
 from __future__ import annotations
