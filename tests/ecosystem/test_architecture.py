@@ -27,11 +27,13 @@ MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_adapters.rigging",
+    "tools_agent.approval",  # for programs that ask a person
     "tools_core.command",  # for packages that add sub-commands
     "tools_core.files",  # for tools that change files
     "tools_core.formats",
     "tools_core.linux",  # for packages that start or confine processes
     "tools_core.schema",
+    "tools_core.search",
     "tools_core.text",  # for code that asks, prints or logs
     "tools_core.threads",  # for code that runs calls
     "tools_runtime.hookspecs",
