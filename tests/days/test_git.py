@@ -222,6 +222,21 @@ def test_old_clones_and_folders_are_moved_and_deleted(day):
     assert sorted(os.listdir(day.workspace)) == ["origin", "renamed"]
 
 
+def test_a_later_process_deletes_clones_worktrees_and_packages(day):
+    """Clone, add a worktree and a package one day, and delete all of it the next day, with other processes."""
+    day.repository(APP)
+    day.write({"package/.npmrc": "save-exact=true\n", "package/.vscode/settings.json": "{}\n"})
+    for command in (
+        "git clone -q . app && git -C app worktree add -q ../wt && git worktree add -q hotfix",
+        "git -C app worktree remove ../wt && rm -rf app package && git worktree remove hotfix",
+        "git clone -q . other",
+    ):
+        day.ask_tools("call", "--yes", "bash", f"command={command}")
+    day.ask_tools("call", "--yes", "delete_path", "path=other", "recursive=true")
+    assert sorted(os.listdir(day.workspace)) == [".git", ".gitignore", "README.md", "app.py"]
+    assert day.shell("git worktree list").count("\n") == 1
+
+
 @pytest.mark.slow
 def test_a_cloned_project_cannot_change_what_the_user_runs_later(day, level):
     """Build a project that tries to add hooks, change git's settings and write to the home: refused or named."""

@@ -43,8 +43,9 @@ def make_repository(folder):
 
 def control(folder):
     """Return what of a git directory decides which programs run."""
-    names = ("hooks", "config", "config.worktree", "commondir")
-    return {name: content for name, content in everything(folder).items() if name.partition("/")[0] in names}
+    names = ("hooks/", "config", "config.worktree", "commondir")
+    entries = everything(folder).items()
+    return {name: content for name, content in entries if name.startswith(names) and not name.endswith(".sample")}
 
 
 def everything(folder):
@@ -77,10 +78,86 @@ def test_a_command_cannot_change_the_hooks_of_a_repository(root, sandboxed, atta
     repository = make_repository(root / folder)
     before = control(repository / ".git")
     sandboxed(ATTACKS[attack].replace("REPO", folder))
-    assert control(repository / ".git") == before
+    is_replaced = folder != "." and attack.startswith("replace")
+    assert control(repository / ".git") == ({} if is_replaced else before)
 
 
-def test_hooks_of_submodules_and_worktrees_are_read_only(root, sandboxed, tmp_path):
+DELETIONS = {
+    "a repository": "rm -rf inner",
+    "its git directory": "rm -rf inner/.git",
+    "a bare repository": "rm -rf store",
+    "a worktree": "git worktree remove --force tree",
+    "a folder of repositories": "mkdir all && mv inner store all && rm -rf all",
+    "a folder with settings": "rm -rf package",
+}
+
+
+@pytest.mark.parametrize("case", DELETIONS)
+def test_a_command_can_delete_a_folder_with_protected_files(root, sandboxed, case):
+    git(make_repository(root), "worktree", "add", "-q", "tree")
+    make_repository(root / "inner")
+    git(root, "init", "-q", "--bare", "store")
+    (root / "package" / ".vscode").mkdir(parents=True)
+    (root / "package" / ".vscode" / "tasks.json").write_text("{}")
+    (root / "package" / ".npmrc").write_text("mine")
+    result = sandboxed(DELETIONS[case])
+    assert result.output["exit_code"] == 0, result.content
+    assert result.metadata["not_isolated"] == []
+    assert "warnings" not in result.metadata
+
+
+# The hook of the user's repository leads to a folder that is not searched.
+ELSEWHERE = {
+    "a linked hooks folder": "rm -rf inner/.git/hooks; ln -s ../../evil/hooks inner/.git/hooks",
+    "a repository with linked hooks": "rm -rf inner; git init -q inner; rm -rf inner/.git/hooks;"
+    " ln -s ../../evil/hooks inner/.git/hooks",
+    "a file that names a repository": "rm -rf inner/.git; echo gitdir: ../node_modules/x/.git > inner/.git",
+    "another repository of a worktree": "rm -rf tree; mkdir tree; echo gitdir: ../node_modules/x/.git > tree/.git",
+    "another git directory of a worktree": "rm -f .git/worktrees/tree/commondir;"
+    " echo ../../../node_modules/x/.git > .git/worktrees/tree/commondir",
+    "a moved git directory of a worktree": "cp -r .git/worktrees/tree new; rm -rf .git/worktrees/tree;"
+    " mv new .git/worktrees/tree; echo ../../../node_modules/x/.git > .git/worktrees/tree/commondir",
+    "a configured folder": "rm -rf inner/.git; git init -q inner; git -C inner config core.hooksPath ../evil/hooks",
+}
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_a_hook_that_a_command_puts_into_a_repository_is_removed_or_named(root, sandboxed, case):
+    git(make_repository(root), "worktree", "add", "-q", "tree")
+    make_repository(root / "inner")
+    (root / "evil" / "hooks").mkdir(parents=True)
+    hook = root / "evil" / "hooks" / "reference-transaction"
+    hook.write_text(f"#!/bin/sh\ntouch {root.parent}/pwned\n")
+    hook.chmod(0o755)
+    script = "git init -q node_modules/x; cp -p evil/hooks/* node_modules/x/.git/hooks; "
+    result = sandboxed(script + ELSEWHERE[case])
+    for folder in ("inner", "tree"):
+        subprocess.run([*GIT, "fetch", root, "HEAD:refs/heads/x"], cwd=root / folder, check=False, capture_output=True)
+    is_named = "created node_modules/x/.git/hooks/reference-transaction: programs may run it" in result.content
+    assert is_named or not (root.parent / "pwned").exists()
+
+
+def test_a_changed_file_below_the_workspace_is_restored_while_the_command_runs(root, sandboxed):
+    (root / "package" / ".vscode").mkdir(parents=True)
+    (root / "package" / ".npmrc").write_text("mine")
+    (root / "package" / ".vscode" / "tasks.json").write_text("mine")
+    wait = "while [ $(cat package/.npmrc) = evil ]; do sleep 0.01; done"
+    result = sandboxed(f"echo evil > package/.npmrc; {wait}; cd package/.vscode; echo evil > tasks.json; echo x > y")
+    assert result.output["exit_code"] == 0, result.content
+    assert "[restored package/.npmrc: programs may run it, and only the user can change it]" in result.content
+    assert result.metadata["not_isolated"] == []
+    assert everything(root / "package") == {".npmrc": b"mine", ".vscode": None, ".vscode/tasks.json": b"mine"}
+
+
+def test_a_command_that_keeps_changing_a_protected_file_is_ended(root, sandboxed):
+    (root / "package").mkdir()
+    (root / "package" / ".npmrc").write_text("mine")
+    result = sandboxed("while :; do echo evil > package/.npmrc; done")
+    assert result.error_type == "denied"
+    assert (root / "package" / ".npmrc").read_text() == "mine"
+
+
+def test_hooks_of_submodules_and_worktrees_are_restored(root, sandboxed, tmp_path):
     library = make_repository(tmp_path / "library")
     make_repository(root / "main")
     git(root / "main", "submodule", "--quiet", "add", library, "lib")
@@ -106,9 +183,7 @@ def test_hooks_of_a_bare_repository_are_read_only(root, sandboxed):
     assert control(root / "store" / "remote") == before
 
 
-@pytest.mark.parametrize(
-    "name", [".npmrc", ".gitmodules", ".vscode/tasks.json", "a/b/.envrc", "a/b/.claude/settings.json"]
-)
+@pytest.mark.parametrize("name", [".npmrc", ".gitmodules", ".vscode/tasks.json"])
 def test_a_protected_file_that_exists_is_read_only(root, sandboxed, name):
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text("mine")

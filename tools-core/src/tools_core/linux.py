@@ -72,9 +72,10 @@ def inotify_init() -> int:
     return _call("inotify_init1", os.O_CLOEXEC | os.O_NONBLOCK)
 
 
-def inotify_add_watch(descriptor: int, path: str) -> None:
-    """Report files in a folder that are created, moved there or written."""
-    _call("inotify_add_watch", descriptor, os.fsencode(path), _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO | _IN_CREATE)
+def inotify_add_watch(descriptor: int, path: str) -> int:
+    """Report files in a folder that are created, moved there or written; return the number of the watch."""
+    events = _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO | _IN_CREATE
+    return _call("inotify_add_watch", descriptor, os.fsencode(path), events)
 
 
 def adopt_orphans() -> None:

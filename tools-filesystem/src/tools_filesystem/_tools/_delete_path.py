@@ -39,7 +39,7 @@ class DeletePath(FileTool):
                 if count:
                     message = f"{path!r} is a folder with {count} entries"
                     raise ToolError(f"{message}; pass recursive=true to delete it and its contents", "conflict")
-            survey = Survey(context, access)
+            survey = Survey(context, access, is_deletion=True)
             survey.add(place.folder, place.name, path)
             try:
                 remove(place.folder, place.name)

@@ -34,15 +34,22 @@ class Survey:
     """Counts a tree before it is changed; ToolError if it contains something that must not be touched.
 
     `entries` and `size` count the tree itself, too. `goal` is the folder that it is copied to; without one the tree is
-    to go, and then it must not hold a root, a mount or the program itself.
+    to go, and then it must not hold a root, a mount or the program itself. A tree may be deleted with the protected
+    files in it, since that runs no program, but not copied or moved.
     """
 
     def __init__(
-        self, context: Context, access: Access, goal: tuple[int, int] | None = None, new_name: str = ""
+        self,
+        context: Context,
+        access: Access,
+        goal: tuple[int, int] | None = None,
+        new_name: str = "",
+        *,
+        is_deletion: bool = False,
     ) -> None:
         self.context = context
         self.new_name = new_name
-        self.protected = access.workspace.protected
+        self.protected = frozenset() if is_deletion else access.workspace.protected
         self.goal = goal
         self.most = _MAX_ENTRIES if goal is None else _MAX_COPIED
         self.entries = self.size = 0
@@ -50,7 +57,7 @@ class Survey:
         self._device = 0
         ours = map(os.stat, filter(os.path.exists, user_folders()))
         self._ours = {(state.st_dev, state.st_ino) for state in ours}
-        host = map(os.stat, filter(os.path.exists, host_folders() if self.protected else ()))
+        host = map(os.stat, filter(os.path.exists, host_folders() if access.workspace.protected else ()))
         self._kept = {root.identity: "a root of the workspace" for root in access.roots}
         self._kept |= {(state.st_dev, state.st_ino): "a folder that this program runs from" for state in host}
 
@@ -99,9 +106,7 @@ class Survey:
         above = (path.split("/")[-2:-1], [self.new_name] if depth == 1 else [])
         names = [name, *(f"{part}/{name}" for parts in above for part in parts)]
         if depth and any(is_protected(one, self.protected) for one in names):
-            raise ToolError(
-                f"{path!r} is protected, so the folder with it cannot be copied, moved or deleted", "denied"
-            )
+            raise ToolError(f"{path!r} is protected, so the folder with it cannot be copied or moved", "denied")
         if stat.S_ISDIR(status.st_mode) and identity in self._ours:
             message = f"{path!r} has the user's settings or sessions of ask-tools, so it cannot be copied or moved"
             raise ToolError(message, "denied")

@@ -7,10 +7,18 @@ import os
 import stat
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from tools_core.files import CONTROL_FILES, fold_name, is_inside
-from tools_shell._git._config import format_settings, is_unsafe, read_config, read_settings, replace_config
-from tools_shell._sandbox._repositories import walk
+from tools_core.files import CONTROL_FILES, fold_name, is_inside, is_protected
+from tools_shell._git._config import (
+    format_settings,
+    is_unsafe,
+    read_config,
+    read_settings,
+    remove_hooks,
+    replace_config,
+)
+from tools_shell._sandbox._repositories import PARTS_OF_GIT, walk
 from tools_shell._supervisor._request import WatchedFolder
+from tools_shell._supervisor._saved import MAX_FILES, MAX_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +27,8 @@ if TYPE_CHECKING:
 
     State: TypeAlias = tuple[int, ...]
 
-_MAX_MOUNTS, _MAX_WATCHED = 120, 100  # each needs a descriptor, of which one message carries 253
-_MAX_FILES = 200  # that are compared in one protected folder
+_MAX_MOUNTS = 200  # each needs a descriptor, of which one message carries 253
+_MAX_WATCHED = 1000  # folders
 _MAX_WARNINGS = 8
 _MAX_FRESH = 10_000
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
@@ -42,10 +50,11 @@ class Mount(NamedTuple):
 class Guard:
     """Opens the protected places that exist before a command, and compares them with the later ones.
 
-    `mounts` make them read-only; their parent folders become writable mounts, because mounts cannot be moved. The
-    configuration of repositories has to stay writable, so a supervisor checks the files in the `watched` folders.
-    Nothing is mounted in a new folder that a command of this process created, so that commands can delete it.
-    `is_complete` is False if a place could not be guarded, such as a link.
+    `mounts` make them read-only; their parent folders become writable mounts, because mounts cannot be moved. Only the
+    places of the workspace itself are mounted. Commands may delete the folders below it, so a supervisor restores
+    the places there. It also checks the configuration of repositories, which has to stay writable. A new folder that a
+    command of this process created is not protected. `is_complete` is False if a place could not be guarded, such as
+    a link.
     """
 
     def __init__(self, workspace: str, view: Visible, names: frozenset[str], git: str, *, mounts: bool) -> None:
@@ -55,7 +64,8 @@ class Guard:
         """
         self.git = git
         self.mounts: list[Mount] = []
-        self.watched: list[tuple[WatchedFolder, int]] = []
+        self.watched: list[WatchedFolder] = []
+        self.restored: list[str] = []  # sentences of the supervisor
         self.places: list[str] = []  # protected files and folders that exist, for levels that do not mount
         self.is_complete = True
         self._can_mount = mounts
@@ -66,6 +76,7 @@ class Guard:
         self._repositories: dict[str, State] = {}
         self._states: dict[str, State] = {}  # of protected files, when they were last compared
         self._mounted: set[str] = set()
+        self._saved: dict[str, State] = {}  # places that the supervisor restores, with the identity of their folder
         self._opened: dict[str, int] = {}
         self._held: set[int] = set()
         self._has_warned = False
@@ -83,8 +94,8 @@ class Guard:
 
     @property
     def descriptors(self) -> list[int]:
-        """Return one descriptor for each mount, then one for each watched folder."""
-        return [*(mount.descriptor for mount in self.mounts), *(descriptor for _, descriptor in self.watched)]
+        """Return one descriptor for each mount."""
+        return [mount.descriptor for mount in self.mounts]
 
     @property
     def is_intact(self) -> bool:
@@ -111,6 +122,7 @@ class Guard:
                 except OSError:  # removed in the meantime, or not permitted
                     continue
         self._has_warned |= bool(sentences)
+        sentences[:0], self.restored[:] = self.restored, []
         if (rest := len(sentences) - _MAX_WARNINGS) > 0:
             sentences[_MAX_WARNINGS:] = [f"created or changed {rest} more protected files"]
         return sentences
@@ -145,8 +157,9 @@ class Guard:
                 for part in CONTROL_FILES[name]:
                     self._protect(f"{place}/{part}")
             elif name == ".git" and not os.path.islink(place):  # of a worktree or submodule
-                self._watch(os.path.dirname(place), (".git",))
-                self._protect(place)
+                self._watch_git(os.path.dirname(place), (".git",))
+                if self._is_top(place):
+                    self._protect(place)
                 self._add_repository(_git_directory(place))
             else:
                 self._protect(place)
@@ -159,7 +172,7 @@ class Guard:
         if not is_inside(folder, self._writable):
             return  # commands cannot change it
         self._repositories[folder] = _identity(folder)
-        self._watch(folder, (*_CONFIG, "commondir"))
+        self._watch_git(folder, (*_CONFIG, "commondir"))
         if not self.git:
             self._protect(f"{folder}/config")
         if os.path.lexists(f"{folder}/commondir"):
@@ -167,29 +180,48 @@ class Guard:
         else:
             self._protect(f"{folder}/hooks")
 
-    def _watch(self, folder: str, names: tuple[str, ...]) -> None:
+    def _watch_git(self, folder: str, names: tuple[str, ...]) -> None:
+        """Let the supervisor check the files of a repository that git reads."""
         if not self.git:
             return
+        if self._is_top(f"{folder}/config") and self._mounts_in(folder):
+            self._open(folder)
+        self._watch(folder, names)
+
+    def _watch(self, folder: str, names: tuple[str, ...]) -> None:
         if len(self.watched) < _MAX_WATCHED:
-            descriptor = self._open(folder) if self._mounts_in(folder) else self._pin(folder)
-            self.watched.append((WatchedFolder(self._shown(folder), names), descriptor))
+            self.watched.append(WatchedFolder(folder, self._shown(folder), names))
         else:
             self.is_complete = False
 
     def _protect(self, path: str) -> None:
-        """Mount a place read-only, unless the level does not mount, or it is in a new folder of a command."""
+        """Mount a place read-only or let the supervisor restore it.
+
+        Nothing happens if the level does not mount, or if the place is in a new folder of a command.
+        """
         self.places.append(path)
         if not self._mounts_in(path) or not os.path.lexists(path):
             return
         folder, _, name = path.rpartition("/")
-        descriptor = self._hold(os.open(name, _PIN, dir_fd=self._open(folder)))
-        status = os.fstat(descriptor)
-        if stat.S_ISLNK(status.st_mode):  # it can be replaced
-            self.is_complete = False
-            return
-        self._mount(path, descriptor)
-        self._mounted.add(path)
-        self.is_complete &= not _has_other_names(path, status)
+        states = _states_below(path)
+        if not self._is_top(path) and len(states) <= MAX_FILES and sum(state.st_size for state in states) <= MAX_SIZE:
+            self._watch(folder, (name,))
+            self._saved[path] = _identity(folder)
+        else:
+            descriptor = self._hold(os.open(name, _PIN, dir_fd=self._open(folder)))
+            if stat.S_ISLNK(os.fstat(descriptor).st_mode):  # it can be replaced
+                self.is_complete = False
+                return
+            self._mount(path, descriptor)
+            self._mounted.add(path)
+        self.is_complete &= not any(map(_has_other_name, states))
+
+    def _is_top(self, path: str) -> bool:
+        """Return whether a place belongs to the workspace itself, not to a folder below it, which may be deleted."""
+        top = max((top for top in self._tops if is_inside(path, [top])), key=len)
+        parts = path[len(top) :].strip("/").split("/")
+        is_of_top = len(parts) == 1 or any(is_protected("/".join(parts[:end]), self._names) for end in (1, 2))
+        return is_of_top and not (parts[0] == ".git" and len(parts) > 1 and parts[1] in PARTS_OF_GIT)
 
     def _mounts_in(self, path: str) -> bool:
         if not self._can_mount:
@@ -208,13 +240,6 @@ class Guard:
             self._mount(path, descriptor, writable=True)
         return self._opened[path]
 
-    def _pin(self, path: str) -> int:
-        """Open a folder without following links."""
-        descriptor = self._hold(os.open(path, _PIN | os.O_DIRECTORY))
-        if os.readlink(f"/proc/self/fd/{descriptor}") != path:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-        return descriptor
-
     def _mount(self, path: str, descriptor: int, *, writable: bool = False) -> None:
         if len(self.mounts) < _MAX_MOUNTS:
             self.mounts.append(Mount(path, descriptor, writable))
@@ -229,13 +254,24 @@ class Guard:
         """Yield a sentence for each file of a place that is new or different."""
         for path in _files(place, is_repository=is_repository):
             state, before = _state(path), self._states.get(path)
-            if state == before or is_inside(path, self._mounted):
+            if state == before or is_inside(path, self._mounted) or self._is_saved(path):
                 continue
             self._states[path] = state
             if path == place and fold_name(os.path.basename(path)) == ".git" and not os.path.islink(path):
-                yield from self._neutralized(_git_directory(path))  # a worktree or submodule, which git creates, too
+                yield from self._neutralized_at(path)  # a worktree or submodule, which git creates, too
             else:
                 yield f"{'created' if before is None else 'changed'} {self._shown(path)}: {_REVIEW}"
+
+    def _is_saved(self, path: str) -> bool:
+        """Return whether the supervisor restores a file."""
+        places = (place for place in self._saved if is_inside(path, [place]))
+        return any(_identity(os.path.dirname(place)) == self._saved[place] for place in places)
+
+    def _neutralized_at(self, path: str) -> list[str]:
+        """Like `_neutralized` for the repository that a file names, and also return sentences about its new hooks."""
+        folder = _git_directory(path)
+        sentences = self._neutralized(folder)
+        return [*sentences, *self._changes(folder, is_repository=True)] if is_inside(folder, self._writable) else []
 
     def _neutralized(self, folder: str) -> list[str]:
         """Remove the settings from a new repository that make git run programs, and return sentences about them."""
@@ -245,6 +281,8 @@ class Guard:
         sentences = []
         pinned = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
+            if folder in self._repositories and remove_hooks(pinned):
+                sentences.append(f"removed the hooks of {self._shown(folder)}: a command has replaced the repository")
             for name in _CONFIG:
                 path = f"{folder}/{name}"
                 if os.path.lexists(path) and self._states.get(path) != _state(path):
@@ -254,7 +292,7 @@ class Guard:
             os.close(pinned)
         if os.path.lexists(f"{folder}/commondir"):
             self._repositories[folder] = identity  # no second visit, also if the two name each other
-            sentences += self._neutralized(_git_directory(f"{folder}/commondir"))
+            sentences += self._neutralized_at(f"{folder}/commondir")
         return sentences
 
     def _without_unsafe_settings(self, folder: int, name: str, label: str) -> list[str]:
@@ -313,7 +351,7 @@ def _files(place: str, *, is_repository: bool) -> list[str]:
     if is_repository:
         hooks = f"{place}/hooks"
         names = sorted(os.listdir(hooks)) if _is_folder(hooks) else ()
-        return [f"{hooks}/{name}" for name in names if not name.endswith(".sample")][:_MAX_FILES]
+        return [f"{hooks}/{name}" for name in names if not name.endswith(".sample")][:MAX_FILES]
     if not _is_folder(place):
         return [place]
     if name in CONTROL_FILES:
@@ -321,9 +359,26 @@ def _files(place: str, *, is_repository: bool) -> list[str]:
     files: list[str] = []
     for folder, _, names in os.walk(place):
         files += [f"{folder}/{name}" for name in sorted(names)]
-        if len(files) > _MAX_FILES:
+        if len(files) > MAX_FILES:
             break
-    return files[:_MAX_FILES] or [place]
+    return files[:MAX_FILES] or [place]
+
+
+def _states_below(path: str) -> list[os.stat_result]:
+    """Return the states of a file, or of what is in a folder, without samples of hooks; too many are left out."""
+    if not _is_folder(path):
+        return [os.lstat(path)]
+    states: list[os.stat_result] = []
+    for folder, folders, names in os.walk(path):
+        states += [os.lstat(f"{folder}/{name}") for name in (*folders, *names) if not name.endswith(".sample")]
+        if len(states) > MAX_FILES:
+            break
+    return states
+
+
+def _has_other_name(status: os.stat_result) -> bool:
+    """Return whether a file can be changed by another name: it has more links, or is one."""
+    return stat.S_ISLNK(status.st_mode) or (stat.S_ISREG(status.st_mode) and status.st_nlink > 1)
 
 
 def _git_directory(path: str) -> str:
@@ -333,14 +388,3 @@ def _git_directory(path: str) -> str:
             raise OSError(errno.EINVAL, "not a regular file", path)
         target = file.read(4096).removeprefix(b"gitdir:").strip()
     return os.path.realpath(os.path.join(os.path.dirname(path), os.fsdecode(target)))
-
-
-def _has_other_names(path: str, status: os.stat_result) -> bool:
-    """Return whether a file, or one in a folder, can be changed by another name: it has more links, or is one."""
-    if not stat.S_ISDIR(status.st_mode):
-        return status.st_nlink > 1
-    with os.scandir(path) as entries:
-        return any(
-            entry.is_symlink() or (entry.is_file() and entry.stat(follow_symlinks=False).st_nlink > 1)
-            for entry in entries
-        )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MAX_FOLDERS = 100_000
 _SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
-_OF_GIT = ("modules", "worktrees")  # parts of a git directory that contain more git directories
+PARTS_OF_GIT = ("modules", "worktrees")  # parts of a git directory that contain more git directories
 # Folders of package managers and caches, without repositories of the user.
 _SKIPPED = frozenset(("node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"))
 
@@ -48,7 +48,7 @@ def walk(root: str, names: frozenset[str]) -> Iterator[tuple[str, Listing | None
         except OSError:  # removed, or not permitted
             continue
         yield path, listing
-        below = _OF_GIT if listing.is_git_directory else listing.folders
+        below = PARTS_OF_GIT if listing.is_git_directory else listing.folders
         waiting.extend(f"{path}/{name}" for name in below)
 
 
@@ -75,7 +75,7 @@ def _list(path: str, names: frozenset[str]) -> Listing:
             if is_protected(name, names) or is_protected(f"{parent}/{name}", names):
                 protected.append(name)
                 if name == ".git" and entry.is_dir(follow_symlinks=False):
-                    folders += [f".git/{part}" for part in _OF_GIT]
+                    folders += [f".git/{part}" for part in PARTS_OF_GIT]
             elif entry.is_dir(follow_symlinks=False) and name not in _SKIPPED:
                 folders.append(name)
             if len(name) <= len("commondir"):

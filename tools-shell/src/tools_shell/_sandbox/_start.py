@@ -63,6 +63,8 @@ def start(command: Command) -> Process:
         for descriptor in command.extra:
             os.close(descriptor)
     process.network = command.network
+    if guard is not None:
+        process.warnings = guard.restored
     return process
 
 
@@ -87,7 +89,7 @@ def wrap(command: Command, temporary: str = "") -> Request:
         resources=asdict(command.resources),
         terminal=command.terminal,
         temporary=temporary,
-        watched=tuple(folder for folder, _ in guard.watched) if guard is not None else (),
+        watched=tuple(guard.watched) if guard is not None else (),
         git=guard.git if guard is not None else "",
     )
     if isolation.bubblewrap is not None:

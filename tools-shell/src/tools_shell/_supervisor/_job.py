@@ -16,7 +16,7 @@ from tools_shell._supervisor._limits import ResourceWatch, limit_for_exit, raise
 from tools_shell._supervisor._memory_group import MemoryGroup
 from tools_shell._supervisor._network import create_network
 from tools_shell._supervisor._request import GIT_CONFIG, Descriptors, Request
-from tools_shell._supervisor._watch import ConfigWatch
+from tools_shell._supervisor._watch import ProtectedWatch
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
@@ -78,12 +78,12 @@ class _Job:
             with suppress(OSError, StopIteration):  # most users must not create one
                 self._memory_group = MemoryGroup(memory)
         self._limits = ResourceWatch(request.resources, request.wrappers, self._memory_group)
-        self._config = ConfigWatch(request.watched, descriptors.watched, request.git)
+        self._watch = ProtectedWatch(request.watched, request.git)
         self._rest = b""  # an incomplete line from the host
 
     def start(self) -> bool:
         """Start the leader; on failure, report it to the host and return False."""
-        command, _, network, folder = self._descriptors
+        command, network, folder = self._descriptors
         self._leader, problem = start_leader(self._request, self._descriptors, self._memory_group)
         # Keep a terminal open: it would report the end of its output, and the job may reopen it (/dev/tty).
         terminal = command[0] if self._request.terminal else None
@@ -100,7 +100,7 @@ class _Job:
     def run(self) -> None:
         """Run until the last process of the job has exited."""
         poll = select.poll()
-        for descriptor in (self._control, self._wakeup, self._host, self._config.descriptor):
+        for descriptor in (self._control, self._wakeup, self._host, self._watch.descriptor):
             if descriptor is not None:
                 poll.register(descriptor, select.POLLIN)
         wait = self._interval
@@ -109,8 +109,8 @@ class _Job:
                 if not self._handle(descriptor):
                     poll.unregister(descriptor)
                     self._is_killing = True
-            if self._config.interval is not None:
-                self._check_config()
+            if self._watch.interval is not None:
+                self._check_protected()
             event = self._reap()
             left = descendants(os.getpid())
             if not left:  # in the same message as the exit, so that the host does not report background processes
@@ -126,25 +126,28 @@ class _Job:
         """Handle what a descriptor reports; False if the host has exited."""
         if descriptor == self._wakeup:
             os.read(self._wakeup, 512)
-        elif descriptor == self._config.descriptor:
-            if self._config.has_changed(descriptor):
-                self._check_config()
+        elif descriptor == self._watch.descriptor:
+            if self._watch.has_changed(descriptor):
+                self._check_protected()
         else:
             return descriptor != self._host and self._read_signals()
         return True
 
     def _finish(self) -> None:
         """Clean up after the last process."""
-        self._check_config(is_last=True)
+        self._check_protected(is_last=True)
         if self._memory_group is not None:
             self._memory_group.remove()
 
     @property
     def _interval(self) -> float | None:
-        return min(filter(None, (self._limits.interval, self._config.interval)), default=None)
+        return min(filter(None, (self._limits.interval, self._watch.interval)), default=None)
 
-    def _check_config(self, *, is_last: bool = False) -> None:
-        if (problem := self._config.check(is_last=is_last)) is not None:
+    def _check_protected(self, *, is_last: bool = False) -> None:
+        problem = self._watch.check(is_last=is_last)
+        for warning in self._watch.warnings():
+            _report(self._control, warning=warning)
+        if problem is not None:
             _report(self._control, exceeded=problem)
             self._is_killing = True
 

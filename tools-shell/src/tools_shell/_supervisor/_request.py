@@ -7,12 +7,14 @@ import os
 from typing import Any, NamedTuple
 
 DENIED = "denied: "  # the start of the reason for killing a job that changed protected settings
+HOOKS = "hooks"  # the folder of a git directory
 GIT_CONFIG = ".gitconfig"  # in the private folder of a command: the user's settings
 
 
 class WatchedFolder(NamedTuple):
-    """A folder with files that decide what git runs: its name for messages, and the names of the files."""
+    """A folder with files that decide which programs run: its path, its name for messages, and the names of files."""
 
+    path: str
     label: str
     names: tuple[str, ...]
 
@@ -21,7 +23,6 @@ class Descriptors(NamedTuple):
     """The descriptors that are sent with a request, in this order."""
 
     command: list[int]  # one for each of `numbers`
-    watched: list[int]  # one for each watched folder
     network: list[int]  # a user namespace and its network namespace, or none
     folder: int  # to start in
 
@@ -66,10 +67,11 @@ class Request(NamedTuple):
                 raise EOFError("the host has exited before the start")
             data += chunk
         request = cls(*json.loads(data))
-        return request._replace(watched=tuple(WatchedFolder(label, tuple(names)) for label, names in request.watched))
+        return request._replace(
+            watched=tuple(WatchedFolder(path, label, tuple(names)) for path, label, names in request.watched)
+        )
 
     def split(self, descriptors: list[int]) -> Descriptors:
         """Return the descriptors by their purpose."""
-        first = len(self.numbers)
-        second = first + len(self.watched)
-        return Descriptors(descriptors[:first], descriptors[first:second], descriptors[second:-1], descriptors[-1])
+        count = len(self.numbers)
+        return Descriptors(descriptors[:count], descriptors[count:-1], descriptors[-1])
