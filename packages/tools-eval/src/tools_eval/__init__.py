@@ -1,11 +1,16 @@
 """Does a model use these tools well: cases, scores, recordings and reports."""
 
+from typing import TYPE_CHECKING
+
 from tools_eval._cases import Case, CaseError, load_cases
 from tools_eval._expect import Condition, ExpectedCall
 from tools_eval._record import RecordingProvider, ReplayError, ReplayProvider
 from tools_eval._report import Attempt, Blame, Change, Collision, Rate, Report
 from tools_eval._run import Model, evaluate
 from tools_eval._score import Finding, Score, score
+
+if TYPE_CHECKING:
+    from tools_eval._inspect import to_inspect, write_inspect_logs
 
 __all__ = [
     "Attempt",
@@ -27,4 +32,14 @@ __all__ = [
     "evaluate",
     "load_cases",
     "score",
+    "to_inspect",
+    "write_inspect_logs",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name in ("to_inspect", "write_inspect_logs"):
+        from tools_eval import _inspect  # the extra `inspect`
+
+        return getattr(_inspect, name)
+    raise AttributeError(f"module 'tools_eval' has no attribute {name!r}")

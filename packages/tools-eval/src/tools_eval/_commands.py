@@ -54,6 +54,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     for name, purpose in (("junit", "JUnit's XML"), ("html", "an HTML page"), ("markdown", "Markdown")):
         parser.add_argument(f"--{name}", metavar="FILE", help=f"also write {purpose}")
+    parser.add_argument("--inspect", metavar="FOLDER", help="also write logs of Inspect; needs the extra `inspect`")
     parser.add_argument("--record", metavar="FILE", help="record the replies of the model, for replay:FILE")
     text = "print cases for tools, from their examples and parameters, for you to edit"
     parser.add_argument("--suggest", metavar="TOOL", nargs="+", help=text)
@@ -170,10 +171,20 @@ def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
                 Path(path).write_text(render(report, baseline), "utf-8")
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}", status=1) from error
+    if options.inspect:
+        _write_inspect_logs(report, options.inspect)
     if options.json:
         write_json(report.to_dict())
     else:
         write(_render.as_text(report, baseline))
+
+
+def _write_inspect_logs(report: Report, folder: str) -> None:
+    try:
+        from tools_eval._inspect import write_inspect_logs
+    except ImportError as error:
+        raise CommandError("--inspect needs inspect-ai", "fix: pip install 'tools-eval[inspect]'", status=1) from error
+    write_inspect_logs(report, folder)
 
 
 class _Progress:

@@ -81,13 +81,13 @@ class RecordingProvider:
 
     def close(self) -> None:
         """Close the connections of the provider."""
-        if hasattr(self.provider, "close"):
-            self.provider.close()
+        if close := getattr(self.provider, "close", None):
+            close()
 
     async def aclose(self) -> None:
         """`close` for coroutines."""
-        if hasattr(self.provider, "aclose"):
-            await self.provider.aclose()
+        if aclose := getattr(self.provider, "aclose", None):
+            await aclose()
 
     def _record(self, request: Request, reply: Assistant) -> None:
         rendered = self._hide(_render(request))

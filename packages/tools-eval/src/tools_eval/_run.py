@@ -65,7 +65,7 @@ def evaluate(
     if isinstance(models, Mapping):
         chosen = [Model(label, provider) for label, provider in models.items()]
     else:
-        chosen = [Model.named(model) if isinstance(model, str) else model for model in models]
+        chosen = [model if isinstance(model, Model) else Model.named(str(model)) for model in models]
     offered = None if tools is None else {tool.name: tool for tool in tools}
     evaluation = Evaluation(list(cases), chosen, offered, runs, jobs, max_cost, on_attempt)
     return asyncio.run(evaluation.run(why=why))
