@@ -1,6 +1,6 @@
 """Record `recording.jsonl`, with `python evals/record.py`.
 
-The replies are a script, not those of a model: each case is answered with the call that it expects, which is completed
+A script wrote the replies, not a model: each case is answered with the call that it expects, which is completed
 here if the case has conditions instead of values. The recording shows that cases, definitions and judgement agree, and
 nothing about models. With a key, `ask-tools eval evals --model openai:gpt-5 --record FILE` records a model.
 """

@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct on NumPy, as a provider: a real language model, slow and small, without network and key.
 
 Names of tools and keys of arguments are forced, so that each call is valid; the model decides between the names, and
-writes the values. It is no judge of descriptions.
+writes the values. Better descriptions do not change its choice.
 """
 
 import json

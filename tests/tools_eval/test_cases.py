@@ -1,4 +1,4 @@
-"""Cases: what they expect, and errors in their files."""
+"""Cases: expectations, and errors in files."""
 
 import pytest
 
@@ -118,7 +118,7 @@ def test_an_invalid_file_is_reported(text, message, tmp_path):
         load_cases(path)
 
 
-def test_cases_of_python_files_are_loaded_with_those_of_toml(tmp_path):
+def test_python_files_can_contain_cases(tmp_path):
     (tmp_path / "a.toml").write_text('tools = ["x"]\n[[case]]\nquestion = "one"\nno_call = true\n')
     (tmp_path / "b_cases.py").write_text(
         "from tools_eval import Case\ncases = [Case(question='two', no_call=True, tools=['y'])]\n"

@@ -146,6 +146,6 @@ def test_suggested_cases_can_be_loaded_and_name_the_examples(ask_tools, tmp_path
     (tmp_path / "suggested.toml").write_text(ask_tools("eval", "--suggest", "sample.py"))
     cases = load_cases(tmp_path / "suggested.toml")
     assert [case.name for case in cases] == ["weather 1", "weather 2", "convert", "thanks need no call"]
-    assert [name for case in cases for name in case.wanted] == ["weather", "weather", "convert", "(no call)"]
+    assert [name for case in cases for name in case.expected_tools] == ["weather", "weather", "convert", "(no call)"]
     assert cases[0].expect[0].arguments["place"].equals == {"city": "Oslo"}
     assert cases[2].expect[0].arguments["unit"].equals == "C"

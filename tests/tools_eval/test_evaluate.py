@@ -29,7 +29,7 @@ def test_the_confusion_counts_the_chosen_tools(tools, model):
     assert report.confusion == {("weather", "news"): 1, ("(no call)", "news"): 1}
 
 
-def test_intervals_are_those_of_wilson():
+def test_rates_have_wilson_intervals():
     assert Rate(18, 20).interval == pytest.approx((0.699, 0.972), abs=0.001)
     assert Rate(0, 5).interval == pytest.approx((0, 0.434), abs=0.001)
 
@@ -86,7 +86,7 @@ def test_the_sentence_that_attracts_the_model_is_named(tools):
 def test_colliding_descriptions_are_named_with_their_words(tools):
     report = evaluate([RAIN], {"m": ScriptedProvider(default=overlap)}, tools=[tools[0], greedy])
     [collision] = report.collisions
-    assert (collision.wanted, collision.chosen, collision.from_questions) == ("weather", "news", ["rain"])
+    assert (collision.expected, collision.chosen, collision.from_questions) == ("weather", "news", ["rain"])
     assert "rain" in collision.sentences[0] and "rain" in collision.sentences[1]
 
 

@@ -1,4 +1,4 @@
-"""Our tools and reports in Inspect, in an environment of its own."""
+"""Our tools and reports in Inspect, in a separate environment."""
 
 import subprocess
 from pathlib import Path

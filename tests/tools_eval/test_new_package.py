@@ -32,4 +32,4 @@ def test_the_cases_of_any_new_tool_are_valid(ask_tools, tmp_path, params, style)
     ask_tools("new", "gauge", "--style", style, "--params", params)
     first, second, last = load_cases(tmp_path / "tools-gauge/evals")
     assert first.tools == ["tools-gauge"] and second.distractors == 5 and last.no_call
-    assert first.wanted == second.wanted == [{"function": "gauge", "toolset": "gauge_lookup"}[style]]
+    assert first.expected_tools == second.expected_tools == [{"function": "gauge", "toolset": "gauge_lookup"}[style]]

@@ -16,4 +16,4 @@ def test_the_recorded_replies_pass_all_cases_with_the_present_definitions():
         (attempt.case, attempt.error or attempt.problems) for attempt in report.attempts if not attempt.passed
     ] == []
     assert report.rate == (50, 50)
-    assert {name for case in cases for name in case.wanted} == {*report.definitions, "(no call)"}
+    assert {name for case in cases for name in case.expected_tools} == {*report.definitions, "(no call)"}

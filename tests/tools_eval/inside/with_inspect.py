@@ -1,4 +1,4 @@
-"""Our tools in Inspect with its own mock model, and our report as its log. Runs in an environment of its own."""
+"""Our tools in Inspect with its own mock model, and our report as its log. Runs in a separate environment."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ from tools_eval import Case, ExpectedCall, evaluate, to_inspect, write_inspect_l
 
 
 class Tokens:
-    """Counts tokens in place of tiktoken, whose vocabulary is a download."""
+    """Counts tokens instead of tiktoken, whose vocabulary is a download."""
 
     def encode(self, text, **options):
         return text.split()

@@ -47,7 +47,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         no_call: The model must not call a tool.
         tools: Patterns that select the offered tools; a case file has them for all of its cases.
         distractors: The number of other installed tools that are offered as well, the most similar ones.
-        execute: Run the calls, in a copy of `workspace`, until the model has replied; all calls are judged. Commands
+        execute: Run the calls, in a copy of `workspace`, until the model has replied; all calls are checked. Commands
             are refused unless `approve` is "all".
     """
 
@@ -93,7 +93,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         return self._folder / self.workspace if self.workspace else None
 
     @property
-    def wanted(self) -> list[str]:
+    def expected_tools(self) -> list[str]:
         """The names of the expected tools."""
         return [call.tool for call in (*self.expect, *self.any_of)] or [NO_CALL]
 
@@ -109,7 +109,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         ]
         if self.any_of and not assign(self.any_of, calls, schemas, ordered=False):
             problems += [f"any of: {self._difference(expected, calls, schemas)}" for expected in self.any_of]
-        allowed = self.wanted
+        allowed = self.expected_tools
         for call in calls:
             pattern = next((pattern for pattern in self.forbid if fnmatchcase(call.name, pattern)), None)
             if pattern and call.name not in allowed:
@@ -120,13 +120,13 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         """Return the expected tool and the tool that the model chose, for the confusion matrix."""
         names = [call.name for call in calls]
         if self.any_of and not self.expect:
-            match = next((name for name in names if name in self.wanted), None)
-            return (match, match) if match else (self.wanted[0], [*names, NO_CALL][0])
+            match = next((name for name in names if name in self.expected_tools), None)
+            return (match, match) if match else (self.expected_tools[0], [*names, NO_CALL][0])
         for call in self.expect:
             if call.tool not in names:
-                others = [name for name in names if name not in self.wanted]
+                others = [name for name in names if name not in self.expected_tools]
                 return call.tool, [*others, NO_CALL][0]
-        return (self.wanted[0], self.wanted[0]) if self.expect else (NO_CALL, [*names, NO_CALL][0])
+        return (self.expected_tools[0], self.expected_tools[0]) if self.expect else (NO_CALL, [*names, NO_CALL][0])
 
     def _difference(self, expected: ExpectedCall, calls: Sequence[ToolCall], schemas: Schemas) -> str:
         attempts = [expected.problems(call, schemas) for call in calls if call.name == expected.tool]

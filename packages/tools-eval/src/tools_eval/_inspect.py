@@ -138,7 +138,7 @@ def _sample(attempt: Attempt, epoch: int) -> Any:
         id=attempt.case,
         epoch=epoch,
         input=attempt.question,
-        target=attempt.wanted,
+        target=attempt.expected,
         messages=[ChatMessageUser(content=attempt.question), reply],
         output=ModelOutput(model=attempt.model, choices=[ChatCompletionChoice(message=reply)]),
         scores={"tools": score},

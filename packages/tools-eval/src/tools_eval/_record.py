@@ -106,7 +106,7 @@ class ReplayProvider:
     """Answers requests from a recording, in their recorded order if the same request occurs again.
 
     A request that is not in the recording raises ReplayError. `tools()` are the recorded tools, which return the
-    recorded results. `calls` are the requests, as those of ScriptedProvider.
+    recorded results. `calls` has the requests.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, secrets: Iterable[str] = ()) -> None:
@@ -126,7 +126,7 @@ class ReplayProvider:
     def tools(self, originals: Iterable[Tool] | None = None) -> list[Tool]:
         """Return tools that are not run: they return the recorded results.
 
-        Their definitions are those of `originals`, so that a changed definition is noticed, or the recorded ones.
+        The definitions come from `originals`, so that a changed definition is noticed, or from the recording.
         """
         if originals is not None:
             definitions = [dict(original.definition) for original in originals]
@@ -170,9 +170,9 @@ class ReplayProvider:
         present = set(lines)
         nearest = max(self._requests.values(), key=lambda other: len(present.intersection(_lines(other))), default={})
         changes = unified_diff(_lines(nearest), lines, "recorded", "requested", n=1, lineterm="")
-        shown = [line if len(line) <= 300 else f"{line[:300]}…" for line in changes]
-        more = [f"… {len(shown) - 60} more lines"] if len(shown) > 60 else []
-        difference = "\n".join([*shown[:60], *more])
+        changed = [line if len(line) <= 300 else f"{line[:300]}…" for line in changes]
+        more = [f"… {len(changed) - 60} more lines"] if len(changed) > 60 else []
+        difference = "\n".join([*changed[:60], *more])
         return f"{self._path} has no reply to this request; record it again, or undo this change:\n{difference}"
 
     def _stub(self, definition: Mapping[str, Any]) -> Tool:

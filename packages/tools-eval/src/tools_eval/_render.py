@@ -17,7 +17,7 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 table { border-collapse: collapse; } th, td { text-align: left; padding: .25rem .9rem .25rem 0; vertical-align: top;
-border-bottom: 1px solid #e3e8ee; overflow-wrap: anywhere; } th { font-weight: 600; color: #5a6b7d; }
+border-bottom: 1px solid #e3e8ee; overflow-wrap: break-word; } th { font-weight: 600; color: #5a6b7d; }
 .all { color: #0a7d43; } .none { color: #b3261e; } .part { color: #9a5b00; }
 @media (prefers-color-scheme: dark) { body { background: #10161d; color: #dbe4ee; } th, td { border-color: #2b3642; }
 th { color: #93a4b5; } .all { color: #58c98a; } .none { color: #ff8a80; } .part { color: #ffc46b; } }
@@ -46,7 +46,7 @@ def tables(report: Report, baseline: Report | None = None, *, full: bool = True)
     models: list[list[Cell]] = []
     for (model,), rate in report.rates("model").items():
         attempts = [attempt for attempt in judged if attempt.model == model]
-        right = Rate(sum(attempt.wanted == attempt.chosen for attempt in attempts), len(attempts))
+        right = Rate(sum(attempt.expected == attempt.chosen for attempt in attempts), len(attempts))
         costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
         cost = f"${sum(costs):.4f}" if costs else ""
         models.append([model, rate, right, f"{sum(attempt.tokens for attempt in attempts):,}", cost])
@@ -55,7 +55,7 @@ def tables(report: Report, baseline: Report | None = None, *, full: bool = True)
     ]
     pairs = [
         [
-            pair.wanted,
+            pair.expected,
             pair.chosen,
             str(pair.count),
             ", ".join(pair.from_questions),
@@ -64,7 +64,7 @@ def tables(report: Report, baseline: Report | None = None, *, full: bool = True)
         ]
         for pair in report.collisions
     ]
-    tools: list[list[Cell]] = [[*key, rate] for key, rate in report.rates("wanted", "model").items()]
+    tools: list[list[Cell]] = [[*key, rate] for key, rate in report.rates("expected", "model").items()]
     blames: list[list[Cell]] = [[b.case, b.tool, b.sentence, b.before, b.after] for b in report.blames]
     changes = report.changes(baseline) if baseline else []
     changed: list[list[Cell]] = [[c.case, c.model, c.verdict, c.before, c.after, "; ".join(c.edits)] for c in changes]
@@ -91,11 +91,11 @@ def _confusion(report: Report) -> Table:
     names = sorted(set(chain(*counts)))
     columns = sorted({chosen for _, chosen in counts})
     rows = [
-        [wanted, *(str(counts[wanted, chosen] or "·") for chosen in columns)]
-        for wanted in names
-        if any((wanted, chosen) in counts for chosen in columns)
+        [expected, *(str(counts[expected, chosen] or "·") for chosen in columns)]
+        for expected in names
+        if any((expected, chosen) in counts for chosen in columns)
     ]
-    is_diagonal = all(wanted == chosen for wanted, chosen in counts)
+    is_diagonal = all(expected == chosen for expected, chosen in counts)
     return Table("Confusion (rows: expected, columns: chosen)", ("", *columns), () if is_diagonal else rows)
 
 
@@ -174,7 +174,7 @@ def as_junit(report: Report, _baseline: Report | None = None) -> str:
             attempts = [attempt for attempt in report.attempts if (attempt.case, attempt.model) == (name, model)]
             seconds = f"{sum(attempt.seconds for attempt in attempts):.3f}"
             test = ET.SubElement(
-                suite, "testcase", name=visible(name), classname=visible(attempts[0].wanted), time=seconds
+                suite, "testcase", name=visible(name), classname=visible(attempts[0].expected), time=seconds
             )
             counts["tests"] += 1
             for kind, texts in (("error", [a.error for a in attempts if a.error]), ("failure", _failures(attempts))):

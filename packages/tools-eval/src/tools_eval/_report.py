@@ -60,7 +60,7 @@ class Attempt:
     case: str
     model: str
     question: str
-    wanted: str
+    expected: str
     chosen: str = ""
     calls: list[dict[str, Any]] = field(default_factory=list)
     text: str = ""
@@ -72,7 +72,7 @@ class Attempt:
 
     @property
     def passed(self) -> bool:
-        """Whether the calls are as expected."""
+        """True if the calls are as expected."""
         return not self.problems and self.error is None
 
 
@@ -80,7 +80,7 @@ class Attempt:
 class Collision:
     """Two tools that models confuse: the words of the question in the chosen tool's description, and common words."""
 
-    wanted: str
+    expected: str
     chosen: str
     count: int
     from_questions: list[str]
@@ -116,7 +116,7 @@ class Change:
 class Report:
     """The attempts of an evaluation.
 
-    `definitions` are those of the offered tools. The budget did not allow `skipped` more attempts.
+    `definitions` has the offered tools by name. The budget did not allow `skipped` more attempts.
     """
 
     attempts: list[Attempt]
@@ -135,7 +135,7 @@ class Report:
         return Rate(sum(attempt.passed for attempt in self.judged), len(self.judged))
 
     def rates(self, *names: str) -> dict[tuple[str, ...], Rate]:
-        """Return the rates for each value of attributes, such as `"case", "model"` or `"wanted"`."""
+        """Return the rates for each value of attributes, such as `"case", "model"` or `"expected"`."""
         totals: Counter[tuple[str, ...]] = Counter()
         passed: Counter[tuple[str, ...]] = Counter()
         for attempt in self.judged:
@@ -147,7 +147,7 @@ class Report:
     @property
     def confusion(self) -> Counter[tuple[str, str]]:
         """The number of attempts for each expected and chosen tool."""
-        return Counter((attempt.wanted, attempt.chosen) for attempt in self.judged)
+        return Counter((attempt.expected, attempt.chosen) for attempt in self.judged)
 
     @property
     def collisions(self) -> list[Collision]:
@@ -155,25 +155,25 @@ class Report:
         pairs = [(pair, count) for pair, count in self.confusion.most_common() if pair[0] != pair[1]]
         return [self._collision(*pair, count) for pair, count in pairs if set(pair) <= self.definitions.keys()]
 
-    def _collision(self, wanted: str, chosen: str, count: int) -> Collision:
-        first, second = self.definitions[wanted], self.definitions[chosen]
-        questions = [a.question for a in self.judged if (a.wanted, a.chosen) == (wanted, chosen)]
-        asked = words(" ".join(questions))
-        own, other = tool_words(first), tool_words(second)
+    def _collision(self, expected: str, chosen: str, count: int) -> Collision:
+        first, second = self.definitions[expected], self.definitions[chosen]
+        questions = [a.question for a in self.judged if (a.expected, a.chosen) == (expected, chosen)]
+        question_words = words(" ".join(questions))
+        first_words, second_words = tool_words(first), tool_words(second)
         pairs = product(sentences(first["description"]) or [""], sentences(second["description"]) or [""])
         return Collision(
-            wanted=wanted,
+            expected=expected,
             chosen=chosen,
             count=count,
-            from_questions=sorted(asked[stem] for stem in asked.keys() & other.keys()),
-            shared=sorted(own[stem] for stem in own.keys() & other.keys()),
+            from_questions=sorted(question_words[stem] for stem in question_words.keys() & second_words.keys()),
+            shared=sorted(first_words[stem] for stem in first_words.keys() & second_words.keys()),
             sentences=max(pairs, key=lambda pair: similarity(words(pair[0]), words(pair[1]))),
         )
 
     def changes(self, baseline: Report) -> list[Change]:
         """Return the cases whose rate differs from that of an earlier report."""
         before = baseline.rates("case", "model")
-        wanted = {attempt.case: {attempt.wanted, attempt.chosen} for attempt in self.judged}
+        expected = {attempt.case: {attempt.expected, attempt.chosen} for attempt in self.judged}
         return [
             Change(
                 case=case,
@@ -181,7 +181,7 @@ class Report:
                 verdict=rate.compare(before[case, model]),
                 before=before[case, model],
                 after=rate,
-                edits=[edit for tool in sorted(wanted[case]) for edit in self._edits(baseline, tool)],
+                edits=[edit for tool in sorted(expected[case]) for edit in self._edits(baseline, tool)],
             )
             for (case, model), rate in self.rates("case", "model").items()
             if (case, model) in before and rate.share != before[case, model].share

@@ -1,4 +1,4 @@
-"""`evaluate`: ask models the questions of cases, and judge their calls."""
+"""`evaluate`: ask models the questions of cases, and check their calls."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def evaluate(
     why: bool = False,
     on_attempt: Callable[[Attempt], object] | None = None,
 ) -> Report:
-    """Ask each model each question `runs` times, `jobs` at once, and judge the calls. Tools are not run.
+    """Ask each model each question `runs` times, `jobs` at once, and check the calls. Tools are not run.
 
     Args:
-        cases: The cases, such as those of `load_cases`.
+        cases: The cases, for example from `load_cases`.
         models: Names such as `"openai:gpt-5"`, or providers by the labels of reports.
         tools: The offered tools; by default the installed ones that the `tools` of a case select.
         runs: The number of attempts for each case and model.
@@ -63,7 +63,7 @@ def evaluate(
         on_attempt: Receives each attempt.
     """
     if isinstance(models, Mapping):
-        chosen = [Model(label, provider) for label, provider in models.items()]
+        chosen = [Model(str(label), provider) for label, provider in models.items()]
     else:
         chosen = [model if isinstance(model, Model) else Model.named(str(model)) for model in models]
     offered = None if tools is None else {tool.name: tool for tool in tools}
@@ -124,7 +124,7 @@ class Evaluation:
             ranked = sorted(others, key=lambda name: (-similarity(tool_words(others[name].definition), center), name))
             self._offers[key] = tools | {name: others[name] for name in ranked[: case.distractors]}
         tools = self._offers[key]
-        missing = [name for name in case.wanted if name not in tools and not name.startswith("(")]
+        missing = [name for name in case.expected_tools if name not in tools and not name.startswith("(")]
         if missing:
             raise CaseError(f"the case {case.name!r} expects {missing[0]}, which is not among the offered tools")
         return tools
@@ -139,7 +139,7 @@ class Evaluation:
                 return None
             start = monotonic()
             question = case.conversation[-1].content  # type: ignore[attr-defined]
-            attempt = Attempt(case=case.name, model=model.label, question=question, wanted=case.wanted[0])
+            attempt = Attempt(case=case.name, model=model.label, question=question, expected=case.expected_tools[0])
             try:
                 replies = await (self._execute(case, model) if case.execute else self._ask(case, model, definitions))
             except ProviderError as error:
@@ -154,12 +154,12 @@ class Evaluation:
     ) -> Attempt:
         calls = [call for reply in replies for call in reply.tool_calls]
         schemas = {name: definition["input_schema"] for name, definition in definitions.items()}
-        wanted, chosen = case.chosen(calls)
+        expected, chosen = case.chosen(calls)
         cost = sum(map(cost_of, replies)) if self.max_cost is not None else None
         self.spent += cost or 0.0
         return replace(
             attempt,
-            wanted=wanted,
+            expected=expected,
             chosen=chosen,
             calls=[{"name": call.name, "arguments": call.raw_arguments} for call in calls],
             text=replies[-1].content if replies else "",
@@ -200,7 +200,7 @@ class Evaluation:
             if rate.share == 1 or name not in cases:
                 continue
             attempts = [a for a in report.judged if (a.case, a.model) == (name, label) and not a.passed]
-            tools = {tool: None for a in attempts for tool in (a.wanted, a.chosen) if tool in report.definitions}
+            tools = {tool: None for a in attempts for tool in (a.expected, a.chosen) if tool in report.definitions}
             for tool in tools:
                 parts = sentences(report.definitions[tool]["description"])
                 jobs += [(name, label, tool, sentence, rate) for sentence in parts]

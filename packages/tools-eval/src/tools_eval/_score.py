@@ -30,7 +30,7 @@ _SIMILAR = 0.22  # share of common words of two tools that a model may confuse
 _SIMILAR_NAME = 0.87
 _MAX_TOKENS = 500
 
-Problem: TypeAlias = tuple[str, str] | None  # what is wrong, and what would work
+Problem: TypeAlias = tuple[str, str] | None  # the reason and the fix
 
 
 class Finding(NamedTuple):
@@ -122,13 +122,13 @@ def _neighbours(definition: Mapping[str, Any], others: list[dict[str, Any]]) -> 
     for other in others:
         if SequenceMatcher(None, name, other["name"], autojunk=False).ratio() > _SIMILAR_NAME:
             return f"its name is almost {other['name']}", "choose a name that a model cannot confuse"
-    own = tool_words(definition)
-    ranked = sorted(others, key=lambda other: -similarity(own, tool_words(other)))
+    words_of_tool = tool_words(definition)
+    ranked = sorted(others, key=lambda other: -similarity(words_of_tool, tool_words(other)))
     if any(re.search(rf"\b{re.escape(other['name'])}\b", text) for other in others):
         return None
     for other in ranked[:1]:
-        if similarity(own, tool_words(other)) > _SIMILAR and name not in other["description"]:
-            common = ", ".join(sorted(own[stem] for stem in own.keys() & tool_words(other).keys()))
+        if similarity(words_of_tool, tool_words(other)) > _SIMILAR and name not in other["description"]:
+            common = ", ".join(sorted(words_of_tool[stem] for stem in words_of_tool.keys() & tool_words(other).keys()))
             return f"{other['name']} has the same words: {common}", f"say when to use {other['name']} instead"
     return None
 
