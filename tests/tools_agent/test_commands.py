@@ -2,8 +2,8 @@
 
 import json
 import os
-import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -44,7 +44,7 @@ def test_an_approval_in_another_process_runs_the_pending_call(place):
     assert first.err.endswith("interrupted: approval_required; continue with: ask-tools run --session demo\n")
     assert not (place / "summary.md").exists()
 
-    ask("policy", "approve", re.search(r"ask-tools policy approve (\S+)", first.err)[1])
+    ask(*shlex.split(re.search(r"approve: ask-tools (.*)", first.err)[1]))
     second = ask("run", "--session", "demo")  # the session stores its model
     assert second.out == "Done: summary.md has the list of files.\n"
     assert second.err.endswith("tokens: 0 in, 0 out; session demo\n")
@@ -55,10 +55,11 @@ def test_pending_calls_are_printed_uncut_without_a_terminal(place):
     prompt = "Look around, " + "very " * 100 + "carefully"
     run = ask("run", prompt, "--model", "scripted:demo", "--session", "demo", code=1)
     lines = [
-        "waits for approval: write_file (no rule matches;",
+        "write_file needs approval: no rule matches;",
         '  path = "summary.md"',
-        prompt,
-        f'["{place}/summary.md"]',
+        "  files: summary.md",
+        f"  │ +You asked: {prompt}",
+        "  approve: ask-tools sessions approve demo --call ",
     ]
     for printed in (run.err, ask("sessions", "show", "demo").out):
         assert [line for line in lines if line not in printed] == []
@@ -115,7 +116,7 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
         (["run", "Hi", "--model", "anthropic:claude"], "anthropic: no API key; set the environment variable ANTHROPIC"),
         (["run", "Hi", "--model", "nobody:x"], "the providers are openai, openai-responses, anthropic, gemini"),
         (["run", "Hi"], "which model? --model PROVIDER:NAME"),
-        (["run"], "there is nothing to do: give a prompt, or --session NAME"),
+        (["run"], "there is nothing to do: give a prompt, --session NAME or -c"),
         (["run", "--session", "x", "--model", "scripted:demo"], "there is no session 'x'"),
         (["run", "Hi", "--session", "x"], "there is no session 'x'"),
         (["run", "Hi", "--model", "scripted:demo", "--tools", "nope"], "nope"),
@@ -176,34 +177,13 @@ def test_sessions_are_listed_shown_forked_and_deleted(place):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "is_written"), [("yes", True), ("no", False)])
-def test_the_user_approves_or_denies_a_call_on_a_terminal(place, answer, is_written):
-    master, slave = pty.openpty()
-    words = ["run", "Look", "--model", "scripted:demo"]
-    with subprocess.Popen([*COMMAND, *words], stdin=slave, stdout=slave, stderr=slave) as process:
-        os.close(slave)
-        screen = b""
-        while b"approve?" not in screen:
-            screen += os.read(master, 1000)
-        os.write(master, answer.encode() + b"\n")
-        while process.poll() is None or b"session" not in screen.rpartition(b"tokens:")[2]:
-            try:
-                screen += os.read(master, 1000)
-            except OSError:  # the other end is closed
-                break
-    os.close(master)
-    assert process.returncode == 0
-    assert (b"Done: summary.md" in screen) == (place / "summary.md").exists() == is_written
-
-
-@pytest.mark.slow
 def test_a_session_has_one_run_and_continues_after_ctrl_c(place):
     source = "from time import sleep\nfrom tools_core import tool\n@tool\ndef list_directory() -> str:\n    'List.'\n"
     (place / "slow.py").write_text(f"{source}    sleep(600)\n    return ''\n")
     (place / "fast.py").write_text(f"{source}    return 'a file'\n")
     tools = "./slow.py:list_directory,write_file"
     words = ["run", "Hi", "--model", "scripted:demo", "--session", "s", "--yes", "--tools", tools]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*COMMAND, *words], **pipes) as process:
         assert process.stderr.readline() == "→ list_directory {}\n"  # printed while the call runs
         assert "session 's' is in use" in ask("run", "--session", "s", code=1).err
@@ -220,7 +200,7 @@ def test_a_preview_changes_a_copy_until_the_changes_are_applied(place):
     tools = ("--tools", "list_directory,write_file")
     preview = ask("run", "Look around", "--model", "scripted:demo", *tools, "--preview")
     assert "1 change in the copy " in preview.err
-    assert "  added summary.md\nkept; look: ask-tools changes" in preview.err
+    assert "  added summary.md\n" in preview.err
     assert os.listdir(place) == ["notes.txt"]
     assert "+# Summary" in ask("changes").out
     assert "to undo: ask-tools undo" in ask("apply").out

@@ -64,9 +64,9 @@ def result_of(tool, arguments, approve, policy, *, session=None):
 
 def request_of(tool, **arguments):
     """Return the request for a call."""
-    asked = []
-    result_of(tool, arguments, asked.append, Policy())
-    return asked[0]
+    received = []
+    result_of(tool, arguments, received.append, Policy())
+    return received[0]
 
 
 def text_of(request, **options):
@@ -75,19 +75,19 @@ def text_of(request, **options):
 
 def test_a_change_of_a_file_is_shown_as_its_diff(place):
     (place / "src" / "a.py").write_text("one\ntwo\nthree\n")
-    shown = text_of(request_of(write_file, path="src/a.py", content="one\n2\nthree\n"))
-    assert shown.splitlines()[0].startswith("write_file needs approval: no rule matches")
-    assert "  files: src/a.py" in shown
-    assert "  │ @@ -1,3 +1,3 @@\n  │  one\n  │ -two\n  │ +2\n  │  three" in shown
+    output = text_of(request_of(write_file, path="src/a.py", content="one\n2\nthree\n"))
+    assert output.splitlines()[0].startswith("write_file needs approval: no rule matches")
+    assert "  files: src/a.py" in output
+    assert "  │ @@ -1,3 +1,3 @@\n  │  one\n  │ -two\n  │ +2\n  │  three" in output
     assert text_of(request_of(edit, path="src/a.py", old_string="two", new_string="2")).endswith("  │ +2\n  │  three")
     assert "  │ --- /dev/null\n" in text_of(request_of(write_file, path="new", content="x"))
     assert text_of(request_of(apply_patch, patch="@@\n-a\n+b\n", path="x")).endswith("  │ @@\n  │ -a\n  │ +b")
 
 
 def test_a_script_has_its_own_line_breaks_and_every_argument_is_there():
-    shown = text_of(request_of(Shell(), command='for i in 1; do\n\techo "$i"\ndone'))
-    assert '  command:\n  │ for i in 1; do\n  │     echo "$i"\n  │ done' in shown
-    assert "files: not known" not in shown
+    output = text_of(request_of(Shell(), command='for i in 1; do\n\techo "$i"\ndone'))
+    assert '  command:\n  │ for i in 1; do\n  │     echo "$i"\n  │ done' in output
+    assert "files: not known" not in output
 
 
 def test_a_long_request_names_the_number_of_hidden_lines():
@@ -135,14 +135,14 @@ def test_always_suggests_the_prefixes_of_all_commands(command, patterns):
 def test_always_writes_the_rule_that_was_shown_and_later_calls_need_no_approval(place):
     def approve(request):
         answer = next(answer for answer in answers_to(request, policy) if answer.kind == "always")
-        shown.append(answer)
+        output.append(answer)
         return carry_out(answer, request, policy=policy)
 
-    shown, policy = [], Policy()
+    output, policy = [], Policy()
     arguments = {"path": "src/a", "content": "x"}
     assert result_of(write_file, arguments, approve, policy) == "wrote src/a"
-    assert Path(shown[0].file).read_text() == shown[0].toml
-    assert shown[0].rule["paths"] == [f"{place}/**"]
+    assert Path(output[0].file).read_text() == output[0].toml
+    assert output[0].rule["paths"] == [f"{place}/**"]
     assert result_of(write_file, {**arguments, "path": "b"}, None, Policy()) == "wrote b"
 
 
@@ -162,9 +162,9 @@ def test_an_answer_for_the_session_holds_in_other_processes_of_the_session_alone
 
 def test_no_rule_is_suggested_that_another_rule_overrides():
     policy = Policy([{"decision": "ask", "tool": "shell"}])
-    asked = []
-    result_of(Shell(), {"command": "ls"}, asked.append, policy)
-    answers = answers_to(asked[0], policy)
+    received = []
+    result_of(Shell(), {"command": "ls"}, received.append, policy)
+    answers = answers_to(received[0], policy)
     assert [answer.kind for answer in answers] == ["once", "session", "edit", "deny"]
     assert answers[1].rule is None
 

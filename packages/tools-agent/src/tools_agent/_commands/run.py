@@ -8,41 +8,45 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
-from uuid import uuid4
 
-from tools_agent._commands._preview import Preview
-from tools_agent._commands.sessions import add_store, opened, request_lines, short, unknown_session
-from tools_core.command import (
-    CommandError,
-    answer_on_terminal,
-    did_you_mean,
-    is_terminal,
-    load_tools,
-    note,
-    stdout_to_stderr,
-    write_json,
+from tools_agent._commands.preview import Preview, has_copy
+from tools_agent._commands.sessions import add_store, opened, request_lines
+from tools_agent._commands.start import (
+    add_session_options,
+    make_policy,
+    open_session,
+    piped_text,
+    read_files,
+    selected_tools,
+    system_prompt,
 )
-from tools_core.text import visible
+from tools_agent._terminal._progress import RunOutput, price_of, usage_text
+from tools_core.command import CommandError, answer_on_terminal, note, stdout_to_stderr, write, write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
-    from tools_agent import Agent, Response, Session, Store
+    from tools_agent import Agent, Response, Session
+    from tools_core import ApprovalRequest
+    from tools_runtime import Policy
 
 _EPILOG = """\
-Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). The command asks on
-the terminal. Without a terminal it ends and prints the calls: approve them with `ask-tools policy approve KEY`, or run
-the session with --yes. Ctrl-C interrupts a run. `ask-tools run --session NAME` continues, also after a crash.
+Text from another program is added to the prompt: git diff | ask-tools run 'Review this'.
 
-The reply goes to standard output, tool calls and tokens to standard error.
+Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). The command asks on
+the terminal. Without a terminal it ends, and prints the calls and the commands that answer. With --preview, calls that
+touch nothing but the copy need no approval, and you decide about the changes in the end.
+Ctrl-C interrupts a run. `ask-tools run --session NAME` continues, also after a crash.
+
+The reply goes to standard output; tool calls, tokens and the price to standard error.
 Exit codes: 0 done; 1 interrupted, blocked, waiting for approval, or a failure; 2 wrong usage; 130 Ctrl-C.
 
 examples:
-  ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5
   ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5 --preview
-  ask-tools run 'What does this project do?' --model openai:gpt-5 --tools 'read_*,grep,glob'
-  ask-tools run 'And its tests?' --session 4f0c91d2
+  ask-tools run 'What does this project do?' --model openai:gpt-5 --read-only
+  ask-tools run 'And its tests?' -c
+  ask-tools run 'What is wrong here?' --file screenshot.png < error.log
   ask-tools run 'Tidy this folder' --model scripted:demo --preview      (needs no key and no network)
 """
 
@@ -51,19 +55,11 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `run`."""
     parser.description = "Run an agent with the installed tools."
     parser.epilog = _EPILOG
-    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the task; - reads it from standard input")
-    text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
-    text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
-    parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
-    parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
-    parser.add_argument("--instructions", metavar="TEXT", help="instructions of a new session")
-    parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
-    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the task")
+    add_session_options(parser)
     text = "work in a copy of the workspace, and ask in the end whether to apply the changes; needs tools-workspace"
     parser.add_argument("--preview", action="store_true", help=text)
-    parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
-    parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
+    parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
     text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
     text = "do not warn a model that repeats a call, nor end the run if the call fails each time"
@@ -75,91 +71,98 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
+    from tools_agent import Agent
+    from tools_agent.approval import TerminalApprover, add_session_rules
+
+    if options.show_system:
+        write(system_prompt(str(Path(options.workspace or ".").absolute())))
+        return 0
+    prompt, files = _prompt(options)
+    if prompt is None and not (options.session or options.latest):
+        raise CommandError("there is nothing to do: give a prompt, --session NAME or -c", "ask-tools run --help")
+    with opened(options) as store:
+        policy = make_policy(options)
+        tools = selected_tools(options)
+        start = open_session(options, store, options.prompt or prompt)
+        options.preview = options.preview or has_copy(start.session, start.workspace)
+        preview = Preview(start.workspace, start.session) if options.preview else None
+        if preview is not None:
+            tools = selected_tools(options, preview.load_tools)
+        add_session_rules(policy, start.session)
+        agent = Agent(
+            start.session, model=start.model, tools=tools, skills=options.skills, max_steps=options.max_steps,
+            approve=_approver(options, TerminalApprover(policy, start.session), preview, policy), policy=policy,
+            on_ask=answer_on_terminal, tool_timeout=120.0, workspace=preview.path if preview else start.workspace,
+            output_budget=options.output_budget or None, loop_detection=not options.no_loop_detection,
+            max_cost=options.max_cost,
+        )  # fmt: skip
+        with agent:
+            while True:
+                code, is_finished = _run_once(agent, prompt, files, options)
+                if preview is None or not is_finished:
+                    return code
+                prompt, files = preview.finish(), []
+                if prompt is None:
+                    return code
+
+
+def _prompt(options: Namespace) -> tuple[str | None, Sequence[Any]]:
+    """Return the prompt with the text of other programs and files, and the files that are not text."""
+    texts, files = read_files(options.file)
+    parts = [part for part in (options.prompt, piped_text().rstrip("\n")) if part]
+    return ("\n\n".join(parts) + texts).lstrip("\n") or None, files
+
+
+def _approver(options: Namespace, ask: Any, preview: Preview | None, policy: Policy) -> Any:
+    """Return who answers requests for approval."""
+    if options.yes:
+        return "all"
+    if preview is None:
+        return ask
+
+    def approve(request: ApprovalRequest) -> Any:
+        return "once" if preview.allows(request, policy) else ask(request)
+
+    return approve
+
+
+def _run_once(agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace) -> tuple[int, bool]:
+    """Run until the model has replied; return the exit code, and whether the model has finished."""
     import asyncio  # not needed for --help
 
-    from tools_agent import Agent, ProviderError, StoreError
-    from tools_agent.approval import TerminalApprover, add_session_rules
-    from tools_runtime import Policy, PolicyError
+    from tools_agent import ProviderError, StoreError
 
-    prompt = sys.stdin.read() if options.prompt == "-" else options.prompt
-    if prompt is None and options.session is None:
-        raise CommandError("there is nothing to do: give a prompt, or --session NAME", "ask-tools run --help")
-    with opened(options) as store:
-        tools = load_tools(options.tools)
+    session = agent.session
+    resume = f"continue with: {_command(session, options)}"
+    before = {message.id for message in session}
+    with _standard_output() as output:
+        progress = RunOutput(None if options.json else output, agent.tools)
         try:
-            policy = Policy(files=options.policy)
-        except PolicyError as error:
-            raise CommandError(str(error)) from error
-        session, provider, workspace = _session(options, store, prompt)
-        add_session_rules(policy, session)
-        ask: Any = "all" if options.yes else TerminalApprover(policy, session)
-        preview = Preview(workspace, ask) if options.preview else None
-        if preview is not None:
-            options.workspace = workspace = preview.path  # to continue the session there
-            ask = ask if options.yes else preview.approve
-        agent = Agent(
-            session, model=provider, tools=tools, max_steps=options.max_steps, policy=policy,
-            approve=ask, on_ask=answer_on_terminal,
-            tool_timeout=120.0, workspace=workspace, output_budget=options.output_budget or None,
-            loop_detection=not options.no_loop_detection,
-        )  # fmt: skip
-        resume = f"continue with: {_command(session, options)}"
-        try:
-            with _standard_output() as output, agent:
-                response = asyncio.run(_show(agent, prompt, None if options.json else output))
+            response = asyncio.run(_stream(agent, prompt, files, progress))
         except KeyboardInterrupt:
-            note(f"\ninterrupted; {resume}")
-            return 130
+            progress.end_line()
+            for message in session:  # results that arrived after the interrupt
+                is_new = message.role == "tool" and message.id not in before
+                if is_new and message.tool_call_id not in progress.finished:
+                    progress.result(message.tool_call_id, message.name, message.result)
+            note(f"interrupted; {resume}")
+            return 130, False
         except (ProviderError, StoreError) as error:
+            progress.end_line()
             raise CommandError(str(error), resume, status=1) from error
-        code = _report(response, session, resume, options)
-        if preview is not None and response.outcome in ("completed", "halted"):
-            preview.finish()
-    return code
-
-
-def _session(options: Namespace, store: Store, prompt: str | None) -> tuple[Session, Any, str]:
-    """Return the session, its provider and its workspace. Create the session if the options name its model."""
-    from tools_agent import Session, System
-
-    name = options.session
-    stored = {session.id: session.metadata for session in store.sessions()} if name else {}
-    if name and name not in stored and (prompt is None or options.model is None):
-        raise unknown_session(name, store)
-    metadata = stored.get(name, {})
-    model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL")
-    if not model:
-        raise CommandError("which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo")
-    provider = _provider(model)  # raises before the session is created
-    workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
-    if name in stored:
-        return Session.open(store, name), provider, workspace
-    if name and (suggestion := did_you_mean(name, stored)):
-        note(f"new session {name}; {suggestion}")
-    instructions = [System(content=options.instructions)] if options.instructions else []
-    metadata = {"model": model, "title": short(prompt), "workspace": workspace}
-    session = Session(instructions, id=name or uuid4().hex[:8], store=store, metadata=metadata)
-    return session, provider, workspace
+        price = price_of(message for message in session if message.id not in before)
+    return _report(response, session, resume, options, price), response.outcome in ("completed", "halted")
 
 
 def _command(session: Session, options: Namespace) -> str:
     """Return the command that continues a session, with the options that a session does not store."""
     words = ["ask-tools", "run", "--session", session.id]
-    for name in ("tools", "policy", "workspace", "store"):
+    for name in ("tools", "skills", "policy", "workspace", "store"):
         values = getattr(options, name) or []
         for value in [values] if isinstance(values, str) else values:
             words += [f"--{name}", value]
-    return shlex.join(words)
-
-
-def _provider(model: str) -> Any:
-    from tools_agent import ProviderError, get_provider
-
-    try:
-        get_provider(model)
-    except ProviderError as error:
-        raise CommandError(str(error)) from error
-    return model
+    flags = [f"--{name}" for name in ("read-only", "preview") if getattr(options, name.replace("-", "_"))]
+    return shlex.join(words + flags)
 
 
 @contextmanager
@@ -170,36 +173,20 @@ def _standard_output() -> Generator[TextIO]:
         yield output
 
 
-async def _show(agent: Agent, prompt: str | None, output: TextIO | None) -> Response:
-    """Run the agent, and print each event as it happens; text only if there is an output."""
-    from tools_agent import Retrying, TextDelta, ToolFinished, ToolStarted
-
-    def write(text: str) -> None:
-        if output is not None:
-            output.write(visible(text, keep_layout=True) if is_terminal(output) else text)
-            output.flush()
-
-    last = ""  # the last text in the output
-    async for event in (stream := agent.astream(prompt)):  # yields events while tools run
-        if isinstance(event, TextDelta):
-            write(event.content)
-            last = event.content or last
-            continue
-        if last and not last.endswith("\n"):
-            write(last := "\n")
-        if isinstance(event, ToolStarted):
-            note(f"→ {event.call.name} {short(event.call.raw_arguments or {})}")
-        elif isinstance(event, ToolFinished):
-            note(f"← {'' if event.result.ok else 'error: '}{short(str(event.result))}")
-        elif isinstance(event, Retrying):
-            note(f"retry in {event.delay:.0f} s: {event.reason}")
+async def _stream(agent: Agent, prompt: str | None, files: Sequence[Any], progress: RunOutput) -> Response:
+    """Run the agent, and print each event as it happens."""
+    stream = agent.astream(prompt, files=list(files) or None)
+    async for event in stream:  # while tools run
+        progress.event(event)
     response = stream.response
-    if response.content and (response.halted or not last):
-        write(f"{response.content}\n")
+    if response.content and (response.halted or progress.is_empty):
+        progress.end_line()
+        progress.write(f"{response.content}\n")
+    progress.end_line()
     return response
 
 
-def _report(response: Response, session: Session, resume: str, options: Namespace) -> int:
+def _report(response: Response, session: Session, resume: str, options: Namespace, price: float | None) -> int:
     usage = response.usage
     if options.json:
         write_json(
@@ -211,11 +198,12 @@ def _report(response: Response, session: Session, resume: str, options: Namespac
                 "pending": [dict(request) for request in response.pending],
                 "steps": response.steps,
                 "usage": usage.model_dump(),
+                "price": price,
             }
         )
     for request in response.pending:
         note("\n".join(request_lines(request, session.id, options.store)))
-    note(f"tokens: {usage.input_tokens:,} in, {usage.output_tokens:,} out; session {session.id}")
+    note(f"{usage_text(usage, price)}; session {session.id}")
     if response.outcome in ("completed", "halted"):
         return 0
     reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)

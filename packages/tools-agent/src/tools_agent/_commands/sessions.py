@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tools_agent._terminal._pending_call import PendingCall
+from tools_agent._terminal._style import draw
 from tools_core.command import CommandError, did_you_mean, json_text, one_line, write, write_json, write_table
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from tools_agent import Session, Store
 
@@ -21,7 +24,9 @@ _EPILOG = """\
 actions:
   list                list the sessions, the latest first
   show NAME           print the messages, and the pending calls; --history prints each record
-  answer NAME ANSWER  answer the question of a pending call; with --call ID, if several calls wait
+  approve NAME        approve a pending call, by default the first; --call ID for another one
+  deny NAME REASON    deny a pending call; the model reads the reason
+  answer NAME ANSWER  answer the question of a pending call
   fork NAME [NEW]     copy a session, with --until N the first N records of its history
   delete NAME         delete a session
 Exit codes: 0 done, 1 the store failed or the session is in use, 2 wrong usage or an unknown session.
@@ -32,13 +37,14 @@ _MAX_SHORT = 200  # characters of a value on one line
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `sessions`."""
-    parser.description = "List, show, fork and delete the sessions of `ask-tools run`, and answer questions of tools."
+    parser.description = "List, show, fork and delete sessions of `ask-tools run`, and answer what waits for a person."
     parser.epilog = _EPILOG
     parser.add_argument("action", choices=list(_ACTIONS), metavar="ACTION", help="see below")
     parser.add_argument("name", metavar="NAME", nargs="?", help="the session")
-    text = "fork: the name of the copy, by default a new one; answer: the answer"
-    parser.add_argument("value", metavar="NEW|ANSWER", nargs="?", help=text)
-    parser.add_argument("--call", metavar="ID", help="answer: the call with the question; by default the first one")
+    text = "fork: the name of the copy, by default a new one; answer: the answer; deny: the reason"
+    parser.add_argument("value", metavar="NEW|ANSWER|REASON", nargs="?", help=text)
+    parser.add_argument("--call", metavar="ID", help="approve, deny, answer: the call; by default the first one")
+    parser.add_argument("--arguments", metavar="JSON", help="approve: the call runs with these arguments instead")
     parser.add_argument("--history", action="store_true", help="show: print the records, with their numbers")
     parser.add_argument("--until", metavar="N", type=int, help="fork: the number of the last record to copy")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -105,12 +111,36 @@ def _answer(options: Namespace, store: Store) -> None:
     from tools_agent import Session  # not needed for --help
 
     session = Session.open(store, options.name)
-    calls = [question["call_id"] for question in session.pending_questions]
-    if not calls or options.call not in (None, *calls):
-        raise CommandError("no such call waits for an answer", f"ask-tools sessions show {options.name}")
+    call_id = _pending(session.pending_questions, options, "an answer")
     if options.value is None:
         raise CommandError("answer needs an ANSWER", f"ask-tools sessions show {options.name}")
-    session.answer(options.call or calls[0], options.value)
+    session.answer(call_id, options.value)
+
+
+def _approve(options: Namespace, store: Store) -> None:
+    from tools_agent import Session  # not needed for --help
+
+    session = Session.open(store, options.name)
+    call_id = _pending(session.pending_approvals, options, "approval")
+    if options.action == "deny":
+        session.deny(call_id, options.value or "")
+        return
+    arguments = None
+    if options.arguments is not None:
+        with suppress(ValueError):
+            arguments = json.loads(options.arguments)
+        if not isinstance(arguments, dict):
+            raise CommandError(f"--arguments is {options.arguments!r}; write all arguments as a JSON object")
+    session.approve(call_id, arguments=arguments)
+
+
+def _pending(requests: Sequence[Mapping[str, Any]], options: Namespace, purpose: str) -> str:
+    """Return the id of the call that the options name, or of the first one."""
+    calls: list[str] = [request["call_id"] for request in requests]
+    if not calls or options.call not in (None, *calls):
+        waiting = f"waiting calls: {', '.join(calls)}" if calls else ""
+        raise CommandError(f"no such call waits for {purpose}", waiting, f"ask-tools sessions show {options.name}")
+    return options.call or calls[0]
 
 
 def _fork(options: Namespace, store: Store) -> None:
@@ -133,6 +163,8 @@ _COLUMNS = ("model", "title")  # metadata from `ask-tools run`
 _ACTIONS: dict[str, Callable[[Namespace, Store], None]] = {
     "list": _list,
     "show": _show,
+    "approve": _approve,
+    "deny": _approve,
     "answer": _answer,
     "fork": _fork,
     "delete": _delete,
@@ -168,25 +200,20 @@ def unknown_session(name: str, store: Store) -> CommandError:
 
 
 def request_lines(request: Mapping[str, Any], session: str, store: str | None) -> list[str]:
-    """Return a request for approval or a question, uncut, with one argument per line, and the command to answer it."""
+    """Return a request for approval or a question, uncut, and the commands that answer it."""
+    place = ["--store", store] if store else []
     if "question" in request:
         choices = f" ({', '.join(request['choices'])})" if request["choices"] else ""
-        place = ["--store", store] if store else []
         command = shlex.join(["ask-tools", "sessions", "answer", session, *place, "--call", request["call_id"]])
         return [
             one_line(f"waits for an answer: {request['tool']} asks: {request['question']}{choices}"),
             one_line(f"  answer: {command} ANSWER"),
         ]
-    tool = request["tool"] + (f" of {request['agent']}" if "agent" in request else "")
-    details = {"workspace": request.get("workspace")}
-    if effects := request.get("effects"):
-        details["files"] = "unknown" if effects["paths"] is None else effects["paths"]
-        details["hints"] = effects["annotations"]
+    words = ["ask-tools", "sessions", "approve", session, *place, "--call", request["call_id"]]
     return [
-        one_line(f"waits for approval: {tool} ({'; '.join(request['reasons'])})"),
-        *(one_line(f"  {name} = {json_text(value, pretty=False)}") for name, value in request["arguments"].items()),
-        *(one_line(f"  {name}: {json_text(value, pretty=False)}") for name, value in details.items() if value),
-        *([f"  approve: ask-tools policy approve {request['key']}"] if request["key"] else []),
+        draw(PendingCall(request).lines()),
+        one_line(f"  approve: {shlex.join(words)}"),
+        one_line(f"  deny: {shlex.join([*words[:2], 'deny', *words[3:]])} REASON"),
     ]
 
 

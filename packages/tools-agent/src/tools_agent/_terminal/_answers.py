@@ -134,8 +134,8 @@ def _rules_for(request: ApprovalRequest) -> Iterator[tuple[str, Mapping[str, Any
         folders = [workspace] if is_inside(folder, [workspace]) else []
         for place in dict.fromkeys([*folders, folder]):
             if place != "/":
-                where = short_path(place, workspace)
-                yield f"{name} below {where}", {**rule, "paths": [f"{escape(place)}/**"]}
+                name_of_folder = short_path(place, workspace)
+                yield f"{name} below {name_of_folder}", {**rule, "paths": [f"{escape(place)}/**"]}
     yield f"{name}{', any command' if effects.commands != () else ', any arguments'}", rule
 
 

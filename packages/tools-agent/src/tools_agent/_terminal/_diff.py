@@ -15,7 +15,7 @@ _MAX_SIZE = 1_000_000  # characters that are compared
 
 
 class Diff(NamedTuple):
-    """The lines of a unified diff, and the names of the arguments that it shows in full."""
+    """The lines of a unified diff, and the names of the arguments that it contains."""
 
     lines: Sequence[str]
     arguments: Collection[str]
@@ -31,20 +31,20 @@ def diff_of(tool: str, arguments: Mapping[str, Any], paths: Sequence[str] | None
             return Diff(texts[name].removesuffix("\n").split("\n"), [name])
     if len(paths) != 1:
         return None
-    path, shown = paths[0], short_path(paths[0], workspace)
+    path, label = paths[0], short_path(paths[0], workspace)
     before = _read(Path(path))
     for old, new in _EDITS:
         if old in texts and new in texts:
             count = before.count(texts[old]) if before and texts[old] else 0
             if before is None or not count or (count > 1 and not arguments.get("replace_all")):
                 lines = [f"{sign}{line}" for sign, key in (("-", old), ("+", new)) for line in texts[key].split("\n")]
-                return Diff([f"--- {shown}", f"+++ {shown}", *lines], [old, new])
-            return Diff(_unified(before, before.replace(texts[old], texts[new]), shown), [old, new])
+                return Diff([f"--- {label}", f"+++ {label}", *lines], [old, new])
+            return Diff(_unified(before, before.replace(texts[old], texts[new]), label), [old, new])
     is_writer = any(word in tool for word in ("write", "create"))  # another tool may append
     content = next((name for name in _CONTENTS if name in texts and is_writer), None)
     if content is None or (before is None and os.path.lexists(path)):  # a folder, a pipe, or another encoding
         return None
-    return Diff(_unified(before, texts[content], shown), [content])
+    return Diff(_unified(before, texts[content], label), [content])
 
 
 def short_path(path: str, workspace: str | None) -> str:

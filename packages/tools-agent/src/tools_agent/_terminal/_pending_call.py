@@ -69,7 +69,7 @@ class PendingCall:
             yield Line.of("note", f"settings: {text}", "  ")
 
     def _body(self) -> Iterator[Line]:
-        """Yield the arguments, and the diff in place of those that it shows."""
+        """Yield the arguments, and the diff instead of the arguments that it contains."""
         hidden = self.diff.arguments if self.diff else ()
         for name, value in self.arguments.items():
             if name in hidden:

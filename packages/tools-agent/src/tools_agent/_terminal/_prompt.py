@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_agent._terminal._answers import Answer, answers_to, carry_out
 from tools_agent._terminal._pending_call import PendingCall
-from tools_agent._terminal._style import Line, block, draw, has_color
+from tools_agent._terminal._style import Line, block, draw, has_color, width_of
 from tools_core import Approval, ApprovalRequest, Denial, InvalidArguments
 from tools_core.command import json_text, reserved_terminal
 from tools_runtime import PolicyError
@@ -30,7 +29,7 @@ _KEYS = {"once": "y", "session": "s", "always": "a", "edit": "e", "deny": "n"}
 class Dialog(Protocol):
     """A front end: shows lines, asks for a line, and lets a person edit a text.
 
-    `ask` and `edit` return None if nobody answers any more.
+    `ask` and `edit` return None at the end of the input, and if the run no longer waits.
     """
 
     def show(self, lines: Sequence[Line]) -> None: ...
@@ -41,7 +40,7 @@ class Dialog(Protocol):
 def ask_person(
     request: ApprovalRequest, dialog: Dialog, *, policy: Policy | None = None, session: Session | None = None
 ) -> Approval | Denial | None:
-    """Show a request, ask until there is an answer, and carry it out; None if nobody answers."""
+    """Show a request, ask until there is an answer, and carry it out; None without an answer."""
     call, answers = PendingCall(request), answers_to(request, policy)
     menu = [Line.of("text", f"{key}  {label}", "  ") for key, label in _menu(answers, is_long=call.is_long)]
     dialog.show([Line("text", ""), *call.lines(whole=False), *menu])
@@ -110,13 +109,12 @@ class TerminalDialog:
 
 def show(lines: Sequence[Line]) -> None:
     """Print lines to standard error, with colors and margins if it is a terminal."""
-    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
-    sys.stderr.write(draw(lines, color=has_color(sys.stderr), width=width) + "\n")
+    sys.stderr.write(draw(lines, color=has_color(sys.stderr), width=width_of(sys.stderr)) + "\n")
     sys.stderr.flush()
 
 
 def _menu(answers: Sequence[Answer], *, is_long: bool) -> list[tuple[str, str]]:
-    """Return the letters to type, with what they do; one for all rules."""
+    """Return the letters to type with their effects; one letter for all rules."""
     labels = {_KEYS[answer.kind]: answer.label for answer in answers}
     if "a" in labels:
         labels["a"] = "always: choose a rule for the policy"
@@ -135,7 +133,7 @@ def _choose(answers: Sequence[Answer], dialog: Dialog) -> Answer | None:
 
 
 def _edited(arguments: Mapping[str, Any], dialog: Dialog) -> dict[str, Any]:
-    """Let a person edit one argument, a text as it is and another value as JSON; return all arguments."""
+    """Let a person edit one argument, as text or JSON, and return all arguments."""
     names = ", ".join(arguments)
     name = next(iter(arguments), "")
     if len(arguments) != 1:

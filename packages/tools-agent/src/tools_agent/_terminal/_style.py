@@ -44,6 +44,16 @@ def draw(lines: Iterable[Line], *, color: bool = False, width: int | None = None
     return "\n".join(row.rstrip() for row in rows)
 
 
+def width_of(stream: TextIO) -> int | None:
+    """Return the columns of a terminal; None for a file or pipe."""
+    if not is_terminal(stream):
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except OSError:
+        return 80
+
+
 def has_color(stream: TextIO) -> bool:
     """Return whether to print colors: not with NO_COLOR, on a dumb terminal, or in a file or pipe."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,0 +1,213 @@
+"""The start of `run` and `chat`: the session, its model and workspace, the system prompt, files and tools."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+from tools_agent._commands.sessions import short, unknown_session
+from tools_core.command import CommandError, load_tools, note
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools_agent import Session, Store
+    from tools_core import Tool
+    from tools_runtime import Policy
+
+_MAX_ADVICE = 20_000  # characters of one AGENTS.md
+_DIGITS = re.compile(r"[-_.]?\d+")  # fix-1 and fix-2 are two names on purpose
+_MAX_FILE = 20_000_000  # bytes of a file that is sent with a prompt
+_READ_ONLY = {"decision": "deny", "read_only": False, "reason": "this run is read-only"}
+
+
+class Start(NamedTuple):
+    """An open session, the model that continues it, and its folder."""
+
+    session: Session
+    model: str
+    workspace: str
+    is_new: bool
+
+
+def add_session_options(parser: ArgumentParser) -> None:
+    """Add the options that say who works where with what."""
+    text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
+    parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
+    text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
+    parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
+    parser.add_argument("--read-only", action="store_true", help="only tools that are marked read-only")
+    parser.add_argument("--skills", metavar="DIR", action="append", help="a folder with skills, or a skill")
+    parser.add_argument("--file", metavar="FILE", action="append", help="a text, picture or PDF for the prompt")
+    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
+    parser.add_argument("-c", "--continue", dest="latest", action="store_true", help="the last session of this folder")
+    parser.add_argument("--new", action="store_true", help="a new session, even if --session is like another name")
+    parser.add_argument("--system", metavar="TEXT", help="the system prompt of a new session; see --show-system")
+    parser.add_argument("--show-system", action="store_true", help="print the default system prompt, and end")
+    parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
+    parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
+    parser.add_argument("--max-cost", metavar="USD", type=float, help="the price after which the run is interrupted")
+
+
+def open_session(options: Namespace, store: Store, title: str | None) -> Start:
+    """Open the session that the options name, or create one with the title; the model is checked before."""
+    from tools_agent import ProviderError, Session, System, get_provider
+
+    name = _latest(options, store) if options.latest else options.session
+    stored = {session.id: session.metadata for session in store.sessions()} if name else {}
+    if name and name not in stored:
+        may_create = title is not None and options.model is not None
+        others = [other for other in stored if _DIGITS.sub("", other) != _DIGITS.sub("", name)]
+        if not may_create or (get_close_matches(name, others, cutoff=0.8) and not options.new):
+            error = unknown_session(name, store)
+            raise CommandError(str(error), *error.hints, "add --new to create it" if may_create else "")
+    metadata = stored.get(name, {})
+    model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL")
+    if not model:
+        raise CommandError("which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo")
+    try:
+        get_provider(model)
+    except ProviderError as error:
+        raise CommandError(str(error)) from error
+    workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
+    if not Path(workspace).is_dir():
+        raise CommandError(f"the workspace {workspace} is not a folder", "another one: --workspace DIR")
+    if name in stored:
+        return Start(Session.open(store, name), model, workspace, is_new=False)
+    text = system_prompt(workspace) if options.system is None else options.system
+    metadata = {"model": model, "title": short(title), "workspace": workspace}
+    id = name or uuid4().hex[:8]
+    session = Session([System(content=text)] if text else [], id=id, store=store, metadata=metadata)
+    return Start(session, model, workspace, is_new=True)
+
+
+def _latest(options: Namespace, store: Store) -> str:
+    """Return the session of this folder that changed last."""
+    if options.session:
+        raise CommandError("-c continues the last session, and --session another one: leave one out")
+    workspace = str(Path(options.workspace or ".").absolute())
+    sessions = store.sessions()
+    name = next((session.id for session in sessions if session.metadata.get("workspace") == workspace), None)
+    if name is None:
+        others = [f"the last one elsewhere: --session {sessions[0].id}"] if sessions else []
+        raise CommandError(f"there is no session of {workspace}", *others)
+    return name
+
+
+def system_prompt(workspace: str) -> str:
+    """Return the default system prompt: date, folder, state of git, and the advice in AGENTS.md."""
+    root, git = _git(workspace)
+    facts = [
+        f"Today is {time.strftime('%A, %d %B %Y')}.",
+        f"You work in the folder {Path(workspace).name or '/'!r}; paths are relative to it. {git}",
+        "Use tools for facts instead of guessing. Change only what the task needs, and check the result.",
+        "If a call is denied, do not work around it. End with a short summary for a person on a terminal.",
+    ]
+    return "\n".join((*facts, *_advice(workspace, root)))
+
+
+def _git(workspace: str) -> tuple[str, str]:
+    """Return the root of the repository, and a sentence about it. Nothing of the repository is run."""
+
+    def git(*words: str) -> str:
+        command = ["git", "-C", workspace, *words]
+        return subprocess.run(command, check=False, capture_output=True, text=True, timeout=5).stdout.strip()
+
+    try:
+        root = git("rev-parse", "--show-toplevel")
+        if not root:
+            return workspace, "It is not in a git repository."
+        branch = git("symbolic-ref", "-q", "--short", "HEAD")
+        commit = git("rev-parse", "-q", "--verify", "--short", "HEAD")
+    except (OSError, subprocess.TimeoutExpired):
+        return workspace, ""
+    place = f"at commit {commit}" if commit else "without commits"
+    return root, f"It is in a git repository, {f'on branch {branch}, ' if branch else ''}{place}."
+
+
+def _advice(workspace: str, root: str) -> list[str]:
+    """Return the AGENTS.md files from the root of the repository down to the workspace."""
+    folder, top = Path(workspace).resolve(), Path(root).resolve()
+    folders = [folder, *folder.parents]
+    texts = []
+    for place in reversed(folders[: folders.index(top) + 1] if top in folders else [folder]):
+        path = place / "AGENTS.md"
+        # A link could send any file of the user to the model.
+        if path.is_file() and path.resolve().is_relative_to(top):
+            text = path.read_text(encoding="utf-8", errors="replace")[:_MAX_ADVICE]
+            texts.append(f"\nAdvice of the project, from {path.relative_to(top)}:\n\n{text.strip()}")
+    return texts
+
+
+def read_files(paths: Sequence[str] | None) -> tuple[str, list[Any]]:
+    """Return the text of text files, each under its name, and the other files as attachments."""
+    from tools_core import Audio, File, Image
+
+    texts, attachments = [], []
+    for path in paths or ():
+        try:
+            if Path(path).stat().st_size > _MAX_FILE:
+                raise CommandError(f"--file {path}: it is larger than {_MAX_FILE // 1_000_000} MB")
+            block = File.from_path(path)
+        except OSError as error:
+            raise CommandError(f"--file {path}: {error.strerror}") from error
+        kind = {"image": Image, "audio": Audio}.get(block.mime_type.partition("/")[0])
+        if kind is not None or block.mime_type == "application/pdf":
+            attachments.append((kind or File)(block.data, block.mime_type, name=block.name))
+            continue
+        try:
+            texts.append(f"\n\n{path}:\n```\n{block.data.decode()}\n```")
+        except UnicodeDecodeError as error:
+            message = f"--file {path}: {block.mime_type} is neither text, a picture, audio nor PDF"
+            raise CommandError(message) from error
+    return "".join(texts), attachments
+
+
+def piped_text() -> str:
+    """Return what another program wrote to standard input; empty for a terminal, and for no input."""
+    import select
+    import stat
+
+    if not sys.stdin or sys.stdin.closed:
+        return ""
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    if not select.select([sys.stdin], [], [], 2)[0]:
+        note("reading standard input until it ends (Ctrl-D); to ignore it: </dev/null")
+    text = sys.stdin.read()
+    if sys.stderr.isatty():
+        with suppress(OSError):  # the person who answers is on the terminal
+            sys.stdin = open("/dev/tty", encoding="utf-8")  # noqa: PTH123, SIM115
+    return text
+
+
+def selected_tools(options: Namespace, load: Callable[..., Mapping[str, Tool]] = load_tools) -> Mapping[str, Tool]:
+    """Return the tools that the options name."""
+    tools = load(options.tools)
+    if not options.read_only:
+        return tools
+    readers = {name: tool for name, tool in tools.items() if tool.annotations.get("read_only")}
+    if not readers:
+        raise CommandError("--read-only leaves no tool", "tools that only read: @tool(read_only=True)")
+    return readers
+
+
+def make_policy(options: Namespace) -> Policy:
+    """Return the user's policy, or the rules that the options name."""
+    from tools_runtime import Policy, PolicyError
+
+    try:
+        return Policy([_READ_ONLY] if options.read_only else None, files=options.policy)
+    except PolicyError as error:
+        raise CommandError(str(error)) from error
