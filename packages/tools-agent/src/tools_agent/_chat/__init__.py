@@ -1,0 +1,1 @@
+"""`ask-tools chat`: a conversation with an agent in the terminal."""

@@ -1,0 +1,329 @@
+"""`ask-tools chat` as a person uses it, in a terminal."""
+
+import os
+import re
+import threading
+
+import pytest
+
+from tools_agent import Session, open_store
+
+pytest.importorskip("tools_filesystem")
+
+EDIT = ("edit_file", {"path": "notes.txt", "old_string": "milk", "new_string": "oat milk"})
+READY = "preview off"
+PREVIEW = "\x1b[Z"  # Shift-Tab
+UNFOLD = "\x0f"  # Ctrl-O
+INTERRUPT = "\x03"
+END = "\x04"
+
+
+@pytest.fixture
+def notes(place):
+    (place / "notes.txt").write_text("buy milk\nbuy bread\n")
+    return place / "notes.txt"
+
+
+@pytest.fixture
+def gate(place):
+    """A tool `build`, which reports progress and ends when the gate is opened."""
+    (place / "tools.py").write_text(
+        "import os\nfrom tools_core import Context, tool\n"
+        "@tool(read_only=True)\n"
+        "def build(target: str, context: Context) -> str:\n"
+        "    'Build.'\n"
+        "    context.progress(3, 10, 'compiling')\n"
+        "    with open('gate') as gate:\n"
+        "        return gate.read()\n"
+    )
+    os.mkfifo(place / "gate")
+    return (place / "gate").write_text
+
+
+def test_a_reply_is_rendered_as_markdown_while_it_arrives(open_chat, model):
+    rest = threading.Event()
+    model.replies = [["# Plan\n\nSome **bold** text.\n\n```python\nx = 1\n```\n\nThe end is", rest, " near."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Plan it\r")
+    chat.wait_for("> Plan it", "  Plan\n", "  Some bold text.", "  x = 1", "The end is")
+    assert "```" not in chat.text
+    rest.set()
+    chat.wait_for("The end is near.", "1.2k in, 300 out")
+
+
+def test_a_running_tool_shows_its_progress_and_is_then_folded(open_chat, model, gate):
+    model.replies = [[("build", {"target": "all"})], ["Built."]]
+    chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Build\r")
+    chat.wait_for("build all", "3/10 compiling")
+    gate("first\nsecond\nthird\n")
+    chat.wait_for("● build all", "└ first  +2 lines", "Built.", without="compiling")
+    assert re.search(r"● build all \d+\.\d s", chat.text)
+    assert "second" not in chat.text
+    chat.type(UNFOLD)
+    chat.wait_for("│ second\n  │ third")
+
+
+def test_a_line_during_a_turn_reaches_the_model_at_its_next_step(open_chat, model, gate):
+    model.replies = [[("build", {"target": "all"})], ["Both."]]
+    chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Build\r")
+    chat.wait_for("compiling")
+    chat.type("test it, too\r")
+    chat.wait_for("queued: test it, too")
+    gate("built")
+    chat.wait_for("> test it, too", "Both.", without="queued")
+    assert model.texts() == ["Build", "test it, too"]
+
+
+def test_ctrl_c_interrupts_a_turn_and_pressed_twice_ends_the_chat(open_chat, model):
+    model.replies = [["Let me think", threading.Event()], ["Better."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Think\r")
+    chat.wait_for("Let me think")
+    chat.type(INTERRUPT)
+    chat.wait_for("interrupted")
+    chat.type("Think less\r")
+    chat.wait_for("Better.", READY)
+    chat.type(INTERRUPT)
+    chat.wait_for("Ctrl-C again ends the chat")
+    chat.type(INTERRUPT)
+    assert chat.wait_for_end() == 0
+    assert "continue with: ask-tools chat --session " in chat.text
+
+
+def test_an_interrupted_question_is_not_asked_again(open_chat, model, notes):
+    model.replies = [[EDIT], ["Understood."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Change it\r")
+    chat.wait_for("needs approval", "answer:")
+    chat.type(f"{INTERRUPT}Leave it\r")
+    chat.wait_for("Understood.")
+    assert notes.read_text() == "buy milk\nbuy bread\n"
+
+
+@pytest.mark.parametrize(
+    ("dialog", "expected", "result"),
+    [
+        pytest.param([("answer:", "y\r")], "buy oat milk\n", "Changed 1 place", id="yes"),
+        pytest.param([("answer:", "n use git\r")], "buy milk\n", "not approved: use git", id="no"),
+        pytest.param(
+            [("answer:", "e\r"), ("which argument?", "new_string\r"), ("new_string: oat milk", "\x15soy milk\r")],
+            "buy soy milk\n", "Changed 1 place", id="edit",
+        ),
+    ],
+)  # fmt: skip
+def test_an_approval_shows_a_diff_and_takes_the_answer(open_chat, model, notes, dialog, expected, result):
+    model.replies = [[EDIT], ["Done."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Change it\r")
+    chat.wait_for("│ -buy milk\n  │ +buy oat milk", "y  yes, once")
+    for question, line in dialog:
+        chat.wait_for(question)
+        chat.type(line)
+    chat.wait_for("Done.")
+    assert notes.read_text() == f"{expected}buy bread\n"
+    assert result in model.texts(role="tool")[0]
+
+
+def test_a_draft_is_never_an_answer(open_chat, model, notes):
+    asked = threading.Event()
+    model.replies = [["Wait.", asked, EDIT], ["Done."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Change it\r")
+    chat.wait_for("Wait.")
+    chat.type("yes, and th")
+    chat.wait_for("> yes, and th")
+    asked.set()
+    chat.wait_for("answer:", without="> yes, and th")
+    chat.type("y\r")
+    chat.wait_for("Done.", "> yes, and th")
+    assert notes.read_text() == "buy oat milk\nbuy bread\n"
+
+
+def test_a_preview_is_applied_and_undone_from_the_chat(open_chat, model, notes):
+    model.replies = [[EDIT], ["Done."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type(PREVIEW)
+    chat.wait_for("preview on")
+    chat.type("Change it\r")  # in a copy no approval is needed
+    chat.wait_for("Done.", "preview on, 1 change ")
+    assert notes.read_text() == "buy milk\nbuy bread\n"
+    chat.type("/changes\r")
+    chat.wait_for("│ +buy oat milk", "apply?")
+    chat.type("a\r")
+    chat.wait_for("applied 1 change", without="apply?")
+    assert notes.read_text() == "buy oat milk\nbuy bread\n"
+    chat.type("/undo\r")
+    chat.wait_for("undone 1 change")
+    assert notes.read_text() == "buy milk\nbuy bread\n"
+
+
+def test_changes_of_a_preview_outlive_the_chat(open_chat, model, notes):
+    model.replies = [[EDIT], ["Done."]]
+    chat = open_chat("--preview", model="openai:gpt-5")
+    chat.wait_for("preview on")
+    chat.type("Change it\r")
+    chat.wait_for("preview on, 1 change ")
+    chat.type(END)
+    assert chat.wait_for_end() == 0
+    assert "ask-tools apply --copy" in chat.text
+    assert notes.read_text() == "buy milk\nbuy bread\n"
+
+
+def test_sessions_are_resumed_and_forked(open_chat, model):
+    model.replies = [["Four."], ["Eight."]]
+    first = open_chat(model="openai:gpt-5")
+    first.wait_for(READY)
+    first.type("2 + 2?\r")
+    first.wait_for("Four.")
+    first.type(END)
+    first.wait_for_end()
+    with open_store() as store:
+        (info,) = store.sessions()
+    assert (info.metadata["model"], info.metadata["title"]) == ("openai:gpt-5", "2 + 2?")
+
+    second = open_chat("--continue", model=None)
+    second.wait_for("> 2 + 2?", "  Four.", READY)
+    second.type("/fork other\r")
+    second.wait_for("this chat continues in other")
+    second.type("Times two?\r")
+    second.wait_for("Eight.", "2.4k in")
+    assert model.texts() == ["2 + 2?", "Times two?"]
+    second.type(f"/resume {info.id}\r")
+    second.wait_for(f"> /resume {info.id}", "1.2k in")
+    with open_store() as store:
+        assert [len(Session.open(store, id)) for id in (info.id, "other")] == [2, 4]
+
+
+def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
+    model.replies = [["Four."], ["They did sums."], ["Six."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("2 + 2?\r")
+    chat.wait_for("Four.", "1.2k in")
+    chat.type("/compact\r")
+    chat.wait_for("They did sums.")
+    chat.type("3 + 3?\r")
+    chat.wait_for("Six.")
+    assert model.texts()[0] == "Summary of the conversation so far:\n\nThey did sums."
+    assert model.texts()[-1] == "3 + 3?"
+
+
+def test_the_model_is_changed_and_its_cost_is_listed(open_chat, model):
+    model.replies = [["Four."]]
+    chat = open_chat()
+    chat.wait_for("scripted:demo", READY)
+    chat.type("/model openai:gpt-5\r")
+    chat.wait_for("the model is openai:gpt-5")
+    chat.type("2 + 2?\r")
+    chat.wait_for("Four.", "1.2k in, 300 out")
+    chat.type("/cost\r")
+    chat.wait_for("model", "replies", "gpt-5")
+    chat.type("/model nonsense\r")
+    chat.wait_for("expected a model such as openai:gpt-5")
+
+
+def test_commands_and_paths_are_completed(open_chat, notes):
+    chat = open_chat()
+    chat.wait_for(READY)
+    chat.type("/und")
+    chat.wait_for("restore the files")
+    chat.type("\t\r")
+    chat.wait_for("> /undo", "nothing to undo")
+    chat.type("What is in @no")
+    chat.wait_for("@no\n", "notes.txt")
+    chat.type("\t")
+    chat.wait_for("What is in @notes.txt")
+
+
+def test_pictures_and_text_files_of_a_prompt_are_attached(open_chat, model, notes):
+    (notes.parent / "a dot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    model.replies = [["I see."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type('Compare @notes.txt, @"a dot.png" and @missing.txt\r')
+    chat.wait_for("attached notes.txt", "attached a dot.png (image/png", "missing.txt is not a file", "I see.")
+    (content,) = model.texts()
+    text, picture = content
+    assert '<file path="notes.txt">\nbuy milk\nbuy bread\n\n</file>' in text["text"]
+    assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBORw0KGgo")
+
+
+def test_prompts_are_in_the_history_of_the_next_chat(open_chat):
+    first = open_chat("--tools", "list_directory")
+    first.wait_for(READY)
+    first.type("list_directory please\r")
+    first.wait_for("returned", READY)
+    first.type(END)
+    first.wait_for_end()
+    second = open_chat()
+    second.wait_for(READY)
+    second.type("\x1b[A")
+    second.wait_for("> list_directory please")
+
+
+def test_models_and_tools_cannot_control_the_terminal(open_chat, model, place):
+    attack = "\x1b]0;owned\x07\x1b[2J\x1b[31m\u202e"
+    (place / "tools.py").write_text(
+        "import os\nfrom tools_core import tool\n"
+        "@tool(read_only=True)\n"
+        f"def shout(text: str) -> str:\n    'Shout.'\n    print({attack!r}, flush=True)\n"
+        f"    os.write(1, {attack!r}.encode())\n    return {attack!r}\n"
+    )
+    model.replies = [[f"Look: {attack}\n\nMore\n\n", ("shout", {"text": attack})], [f"{attack} Done."]]
+    chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Attack\r")
+    chat.wait_for("Done.", r"└ \x1b]0;owned\x07\x1b[2J")
+    chat.type(UNFOLD)
+    chat.wait_for("text:", "result:")
+    assert b"\x1b]0;owned" not in chat.raw
+    assert b"\x1b[2J" not in chat.raw
+    assert "\u202e".encode() not in chat.raw
+    assert "> Attack" in chat.text
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_no_line_is_wider_than_the_terminal(open_chat, model, columns):
+    long = "word " * 100
+    model.replies = [[long, ("read_file", {"path": "x" * 300})], ["Done."]]
+    chat = open_chat(model="openai:gpt-5", columns=columns)
+    chat.wait_for(READY)
+    chat.type(f"Try @{'y' * 80}\r")
+    chat.wait_for("Done.", "└ ", "openai:gpt-5")
+    (call,) = [line for line in chat.text.splitlines() if "✗ read_file" in line]
+    assert "…" in call or columns == 200
+    assert re.search(r"\d+\.\d s$", call)
+
+
+def test_no_color_leaves_out_all_colors(open_chat, model):
+    model.replies = [["Some **bold** and `code`.\n\n```python\nx = 1\n```\n"]]
+    chat = open_chat(model="openai:gpt-5", env={"NO_COLOR": "1"})
+    chat.wait_for(READY)
+    chat.type("Hello\r")
+    chat.wait_for("x = 1", "300 out")
+    assert not re.search(rb"\x1b\[(\d+;)*(3[0-7]|4[0-7]|9[0-7]|38|48)[;m]", chat.raw)
+
+
+def test_a_dumb_terminal_receives_plain_lines(open_chat, notes):
+    chat = open_chat("--tools", "tools_filesystem", env={"TERM": "dumb"})
+    chat.wait_for(READY)
+    chat.type("Look around\n")
+    chat.wait_for("+ list_directory", "write_file needs approval", "answer:")
+    chat.type("y\n")
+    chat.wait_for("Done: summary.md has the list of files.")
+    chat.type("/help\n")
+    chat.wait_for("/compact [INSTRUCTIONS]")
+    chat.type(END)
+    assert chat.wait_for_end() == 0
+    assert b"\x1b" not in chat.raw
+    assert (notes.parent / "summary.md").exists()
