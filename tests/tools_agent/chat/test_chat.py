@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -133,15 +135,15 @@ def test_an_approval_shows_a_diff_and_takes_the_answer(open_chat, model, notes, 
 
 
 def test_a_draft_is_never_an_answer(open_chat, model, notes):
-    asked = threading.Event()
-    model.replies = [["Wait.", asked, EDIT], ["Done."]]
+    next_step = threading.Event()
+    model.replies = [["Wait.", next_step, EDIT], ["Done."]]
     chat = open_chat(model="openai:gpt-5")
     chat.wait_for(READY)
     chat.type("Change it\r")
     chat.wait_for("Wait.")
     chat.type("yes, and th")
     chat.wait_for("> yes, and th")
-    asked.set()
+    next_step.set()
     chat.wait_for("answer:", without="> yes, and th")
     chat.type("y\r")
     chat.wait_for("Done.", "> yes, and th")
@@ -327,3 +329,28 @@ def test_a_dumb_terminal_receives_plain_lines(open_chat, notes):
     assert chat.wait_for_end() == 0
     assert b"\x1b" not in chat.raw
     assert (notes.parent / "summary.md").exists()
+
+
+def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
+    (place / "tools.py").write_text(
+        "from tools_core import Context, tool\n"
+        "@tool(read_only=True)\n"
+        "def order(context: Context) -> str:\n"
+        "    'Order.'\n"
+        "    return context.ask('Which tea?', choices=['green', 'black'])\n"
+    )
+    model.replies = [[("order", {})], ["Ordered."]]
+    chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("Order tea\r")
+    chat.wait_for("order asks: Which tea?\n  1  green\n  2  black", "answer:")
+    chat.type("2\r")
+    chat.wait_for("Ordered.")
+    assert model.texts(role="tool") == ["black"]
+
+
+def test_without_the_extra_the_error_names_it(place):
+    code = "import sys; sys.modules['rich'] = None; from tools_core.command import main; sys.exit(main(['chat']))"
+    process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert process.returncode == 2
+    assert "pip install 'tools-agent[chat]'" in process.stderr

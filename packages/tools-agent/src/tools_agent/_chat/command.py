@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
 Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). Ctrl-C interrupts a
 turn, pressed twice it ends the chat. Shift-Tab starts a preview: the next turns work in a copy, and /changes shows and
-applies what they changed. /help lists the commands and keys. Sessions are those of `ask-tools run`.
+applies what they changed. /help lists the commands and keys. `ask-tools sessions` lists the sessions.
 
 examples:
   ask-tools chat --model anthropic:claude-sonnet-5-5
@@ -53,11 +54,11 @@ def run(options: Namespace) -> int:
     """Run the chat until the user ends it."""
     import asyncio  # not needed for --help
 
-    try:
-        import prompt_toolkit  # noqa: F401
-        import rich  # noqa: F401
-    except ImportError as error:
-        raise CommandError(f"chat needs {error.name}", "pip install 'tools-agent[chat]'") from error
+    for module in ("prompt_toolkit", "rich"):
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise CommandError(f"chat needs {module}", "pip install 'tools-agent[chat]'") from error
     with opened(options) as store:
         settings = _settings(options, store)
         return asyncio.run(_chat(options, store, *settings))

@@ -79,7 +79,7 @@ class PromptScreen:
             complete_while_typing=Condition(self._wants_completions), accept_handler=self._accept, multiline=True,
         )  # fmt: skip
         self._app: Application[None] = Application(
-            layout=self._layout(toolbar), key_bindings=self._bindings(), style=_STYLE, erase_when_done=True,
+            layout=self._layout(toolbar), style=_STYLE, erase_when_done=True,
             input=Vt100Input(terminal.input),
             output=Vt100_Output(
                 terminal.output, lambda: Size(*reversed(terminal.size)), os.environ.get("TERM"), enable_cpr=False
@@ -137,6 +137,7 @@ class PromptScreen:
     async def run(self, chat: Owner) -> None:
         """Read lines until the user presses Ctrl-C twice, or Ctrl-D."""
         self._owner = chat
+        self._app.key_bindings = self._bindings(chat)
         tasks = [asyncio.create_task(self._show_texts()), asyncio.create_task(self._animate(chat))]
         try:
             await self._app.run_async(handle_sigint=False)
@@ -195,7 +196,8 @@ class PromptScreen:
         return hint or self._owner.status(self.width)
 
     def _height(self) -> Dimension:
-        return Dimension(min=_MENU + 1 if self._input.complete_state is not None else 1)
+        state = self._input.complete_state
+        return Dimension(min=1 + min(len(state.completions), _MENU) if state is not None else 1)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -208,7 +210,7 @@ class PromptScreen:
             self._owner.submit(text)
         return False  # which empties the input
 
-    def _bindings(self) -> KeyBindings:
+    def _bindings(self, chat: Owner) -> KeyBindings:
         bindings = KeyBindings()
 
         def bind(*keys: str, when: FilterOrBool = True) -> Callable[[Callable[[], object]], object]:
@@ -218,10 +220,10 @@ class PromptScreen:
         bind("escape", "enter")(lambda: self._input.insert_text("\n"))
         bind("c-c")(self._interrupt)
         bind("<sigint>")(self._interrupt)
-        bind("c-d", when=Condition(lambda: not self._input.text))(self._end)
-        bind("c-z")(self._suspend)
-        bind("s-tab", when=~has_completions)(self._toggle_preview)
-        bind("c-o")(self._unfold)
+        bind("c-d", when=Condition(lambda: not self._input.text))(self._app.exit)
+        bind("c-z")(self._app.suspend_to_background)
+        bind("s-tab", when=~has_completions)(chat.toggle_preview)
+        bind("c-o")(chat.unfold)
         return bindings
 
     def _enter(self) -> None:
@@ -238,18 +240,6 @@ class PromptScreen:
             answer.set_result(text)
         else:
             buffer.validate_and_handle()
-
-    def _toggle_preview(self) -> None:
-        self._owner.toggle_preview()
-
-    def _unfold(self) -> None:
-        self._owner.unfold()
-
-    def _suspend(self) -> None:
-        self._app.suspend_to_background()
-
-    def _end(self) -> None:
-        self._app.exit()
 
     def _interrupt(self) -> None:
         """Interrupt the turn; else clear the input; if there is neither, a second Ctrl-C ends the chat."""

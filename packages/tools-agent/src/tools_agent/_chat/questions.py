@@ -1,4 +1,4 @@
-"""Questions to the user: requests for approval, questions of tools, and those of commands."""
+"""Questions to the user: for approval, from tools and from commands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Questions:
     async def ask(self, question: str, answers: Sequence[str] = (), default: str = "") -> str | None:
         """Return the line that the user enters; None after Ctrl-C, or if no user can answer.
 
-        `answers` complete the line, and `default` is what it begins with.
+        `answers` complete the line, which begins with `default`.
         """
         async with self._lock:
             self._asking = asyncio.ensure_future(self._show.screen.ask(question, answers, default))

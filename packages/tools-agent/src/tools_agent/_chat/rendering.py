@@ -92,11 +92,11 @@ class Painter:
 
     def markdown(self, text: str) -> RenderableType:
         """Return a reply of the model, as Markdown unless the terminal is plain."""
-        shown = visible(text, keep_layout=True).strip("\n")
+        escaped = visible(text, keep_layout=True).strip("\n")
         if self.is_plain:
-            return indented(Text(shown))
+            return indented(Text(escaped))
         # Links are text with the address behind it: a terminal would hide where they lead.
-        return indented(_Markdown(shown, code_theme=self.code_theme, hyperlinks=False))
+        return indented(_Markdown(escaped, code_theme=self.code_theme, hyperlinks=False))
 
     def lines(self, lines: Sequence[Line], width: int) -> RenderableType:
         """Return lines whose text cannot imitate their margin."""

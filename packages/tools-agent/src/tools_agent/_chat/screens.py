@@ -22,25 +22,32 @@ class Owner(Protocol):
 
     def submit(self, text: str) -> None:
         """Receive a line of the user."""
+        ...
 
     def interrupt(self) -> bool:
         """Interrupt the turn, and return whether there was one to interrupt."""
+        ...
 
     def live(self, width: int) -> RenderableType | None:
         """Return the part of the conversation that still changes."""
+        ...
 
     def status(self, width: int) -> str:
         """Return the status line."""
+        ...
 
     def toggle_preview(self) -> None:
         """Let the next turns work in a copy of the workspace, or in the workspace."""
+        ...
 
     def unfold(self) -> None:
         """Show the last folded call uncut."""
+        ...
 
     @property
     def is_busy(self) -> bool:
         """True during a turn or a command."""
+        ...
 
 
 class Screen(Protocol):
@@ -53,21 +60,27 @@ class Screen(Protocol):
     @property
     def width(self) -> int:
         """The number of columns."""
+        ...
 
     def print(self, renderable: RenderableType) -> None:
         """Append to the conversation."""
+        ...
 
     def refresh(self) -> None:
         """Show the live part and the status line again."""
+        ...
 
     def ready(self) -> None:
         """Show that the chat waits for the user."""
+        ...
 
     async def ask(self, question: str, answers: Sequence[str], default: str) -> str | None:
         """Return the next line of the user; None if no user can answer."""
+        ...
 
     async def run(self, chat: Owner) -> None:
         """Read lines until the user ends the chat."""
+        ...
 
 
 class Terminal:

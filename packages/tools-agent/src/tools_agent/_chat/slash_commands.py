@@ -124,7 +124,8 @@ async def _changes(chat: Chat, _: str) -> None:
         chat.show.note("no changes in a preview; Shift-Tab lets the next turns work in a copy")
         return
     chat.show.lines(diff_lines(changes.diff()))
-    chat.show.note(changes.summary(), "preview")
+    for number, change in enumerate(changes, 1):
+        chat.show.note(f"{number}  {change}", "preview")
     answer = await chat.questions.ask("apply? [a]ll, [s]ome, [k]eep, [d]iscard:", ["all", "some", "keep", "discard"])
     letter = (answer or "k")[:1].lower()
     if letter == "d":
@@ -140,9 +141,7 @@ async def _changes(chat: Chat, _: str) -> None:
 
 async def _selection(chat: Chat, changes: Any) -> list[str]:
     paths = [change.path for change in changes]
-    for number, change in enumerate(changes, 1):
-        chat.show.note(f"{number}  {change}")
-    answer = await chat.questions.ask("which ones (numbers or paths)?", paths)
+    answer = await chat.questions.ask("which changes (numbers or paths)?", paths)
     words = (answer or "").replace(",", " ").split()
     return [paths[int(word) - 1] if word.isdecimal() and 0 < int(word) <= len(paths) else word for word in words]
 

@@ -62,7 +62,8 @@ class Turn:
         """Add the progress of a call."""
         if (running := self.calls.get(event.call.id or "")) is not None:
             amount = f"{event.done:g}/{event.total:g} " if event.total else ""
-            running.progress = visible(f"{amount}{event.message}".strip())
+            line = event.message.strip().rpartition("\n")[2]  # commands report their output
+            running.progress = visible(f"{amount}{line}".strip())
 
     def report_copy(self, done: int, total: int) -> None:
         """Show that the workspace is being copied."""

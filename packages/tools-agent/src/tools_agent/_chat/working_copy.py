@@ -43,7 +43,7 @@ class WorkingCopy:
         self.is_preview = not self.is_preview
 
     async def prepare(self, report: Callable[[int, int], object]) -> str:
-        """Return the folder of a turn; during a preview a copy, which is made if there is none."""
+        """Return the folder of a turn; during a preview the copy, which is new if there was none."""
         if self.is_preview and self._copy is None:
             original = _module().Workspace(self.workspace)
             self._copy = await _in_thread(original.copy, on_progress=report)
@@ -56,7 +56,7 @@ class WorkingCopy:
         return changes
 
     async def apply(self, paths: Sequence[str] | None, title: str) -> Any:
-        """Apply all changes, or those of some paths, and return the changeset; the copy ends with its last change."""
+        """Apply all changes, or the changes of some paths, and return the changeset; an empty copy is removed."""
         changeset = await _in_thread(self._copy.apply, paths, title=title)
         if not await self.compare():
             await self.discard()
