@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from starlette.responses import HTMLResponse, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from tools_studio._pages import bench
+from tools_studio._pages import bench, changes, sessions
 from tools_studio._security import Guard
 
 if TYPE_CHECKING:
@@ -30,12 +31,17 @@ def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
+        studio.hub.open()
+        watcher = asyncio.create_task(studio.watch())
         yield
+        watcher.cancel()
         studio.hub.close()
 
     application = Starlette(
         routes=[
             *bench.ROUTES,
+            *sessions.ROUTES,
+            *changes.ROUTES,
             Route("/events", _events),
             Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
         ],
@@ -49,12 +55,13 @@ def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
 
 async def _events(request: Request) -> Response:
     studio: Studio = request.app.state.studio
-    return StreamingResponse(studio.hub.stream(), media_type="text/event-stream")
+    after = request.headers.get("last-event-id") or request.query_params.get("after", "0")
+    return StreamingResponse(studio.hub.stream(int(after)), media_type="text/event-stream")
 
 
 async def _explain(request: Request, error: Exception) -> Response:
     """Answer an error with a page that says what would work."""
     studio: Studio = request.app.state.studio
     assert isinstance(error, HTTPException)  # noqa: S101
-    text = await run_in_threadpool(studio.render, "error.html", status=error.status_code, detail=error.detail)
+    text = await run_in_threadpool(studio.render, "error.html", status=error.status_code, detail=error.detail, number=0)
     return HTMLResponse(text, error.status_code)

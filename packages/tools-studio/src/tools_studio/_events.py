@@ -4,58 +4,73 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 _PING = 20.0  # seconds; a write to a closed connection ends its stream
+_MAX_EVENTS = 1000  # for pages that connect again
 
 
 class Hub:
     """Sends events to all open pages, each over one connection.
 
-    An event names a topic, such as `call:7`. A page fetches the parts again that show the topic. Text of a chat is part
-    of the event, so that it appears without a request.
+    An event has a number and a topic, such as `call:7`. A page fetches the parts again that show the topic, if they are
+    older than the event. Text of a chat is part of the event, so that it appears without a request.
     """
 
     def __init__(self) -> None:
+        self.number = 0  # of the latest event
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._queues: set[asyncio.Queue[str | None]] = set()
+        self._events: deque[tuple[int, str]] = deque(maxlen=_MAX_EVENTS)
+        self._queues: set[asyncio.Queue[tuple[int, str] | None]] = set()
 
     @property
     def has_listeners(self) -> bool:
         """Return whether a page is open."""
         return bool(self._queues)
 
-    def publish(self, topic: str, **data: Any) -> None:
-        """Send an event to all open pages; from any thread."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._put, json.dumps({"topic": topic, **data}))
+    def open(self) -> None:
+        """Begin to send events. Call in the event loop."""
+        self._loop = asyncio.get_running_loop()
 
     def close(self) -> None:
         """End all connections."""
-        self._put(None)
+        for queue in self._queues:
+            queue.put_nowait(None)
 
-    async def stream(self) -> AsyncIterator[str]:
-        """Yield the events for one page, in the format of server-sent events."""
-        self._loop = asyncio.get_running_loop()
-        queue: asyncio.Queue[str | None] = asyncio.Queue()
+    def publish(self, topic: str, **data: Any) -> None:
+        """Send an event to all open pages; from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._send, {"topic": topic, **data})
+
+    async def stream(self, after: int) -> AsyncIterator[str]:
+        """Yield the events after a number for one page, in the format of server-sent events."""
+        queue: asyncio.Queue[tuple[int, str] | None] = asyncio.Queue()
+        for event in self._events:
+            if event[0] > after:
+                queue.put_nowait(event)
         self._queues.add(queue)
         try:
             yield "retry: 1000\n\n"
             while True:
                 try:
-                    event = await asyncio.wait_for(queue.get(), _PING)
+                    next_event = await asyncio.wait_for(queue.get(), _PING)
                 except TimeoutError:
                     yield ": ping\n\n"
                     continue
-                if event is None:
+                if next_event is None:
                     return
-                yield f"data: {event}\n\n"
+                number, text = next_event
+                yield f"id: {number}\ndata: {text}\n\n"
         finally:
             self._queues.discard(queue)
 
-    def _put(self, event: str | None) -> None:
+    def _send(self, data: dict[str, Any]) -> None:
+        self.number += 1
+        event = self.number, json.dumps({"number": self.number, **data})
+        self._events.append(event)
         for queue in self._queues:
             queue.put_nowait(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import time
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,7 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"
 _MARKDOWN = re.compile(r"^(#{1,6} |```|[-*] .*\n[-*] |\|.*\|\n\|[ :|-]+\|)|\*\*\S|\]\(http", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@", re.MULTILINE)
 _DIFF_CLASSES = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "added"), ("-", "removed"))
+_PER = {"minute": 60, "hour": 24, "day": 7}
 MAX_TEXT = 200_000  # characters that a page shows
 
 
@@ -77,6 +79,18 @@ def seconds(duration: float) -> str:
     if duration < 1:
         return f"{duration * 1000:.0f} ms"
     return f"{duration:.1f} s" if duration < 60 else f"{duration // 60:.0f} min {duration % 60:.0f} s"
+
+
+def ago(moment: float) -> str:
+    """Return a point in time for people."""
+    age = time.time() - moment
+    if age < 60:
+        return "just now"
+    for unit, length in (("minute", 3600), ("hour", 86_400), ("day", 7 * 86_400)):
+        if age < length:
+            number = int(age * _PER[unit] / length)
+            return f"{number} {unit}{'s' if number != 1 else ''} ago"
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))
 
 
 def _part_of_block(block: Block) -> Part:

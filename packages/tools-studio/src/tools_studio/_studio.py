@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,10 @@ from tools_workspace import Workspace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools_studio._sessions import Sessions
+
+_INTERVAL = 1.0  # seconds between two looks at sessions that other processes change
+
 
 class Studio:
     """The tools, the calls and the sessions behind the pages of one process."""
@@ -31,6 +36,20 @@ class Studio:
         self.workspace = Workspace()
         self.calls = Calls(self.workspace, self.hub)
         self._is_loading = False
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """The sessions; loads tools-agent, which the bench does not need."""
+        from tools_studio._sessions import Sessions
+
+        return Sessions(self.hub, self.workspace)
+
+    async def watch(self) -> None:
+        """Tell open pages about sessions that other processes change, once a page has shown sessions."""
+        while True:
+            await asyncio.sleep(_INTERVAL)
+            if self.hub.has_listeners and "sessions" in vars(self):
+                await asyncio.to_thread(self.sessions.look)
 
     def load(self) -> None:
         """Import the tools and look for problems in the background, once."""
@@ -55,6 +74,7 @@ class Studio:
         )
         environment.filters.update(
             markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
+            ago=rendering.ago,
             compact=as_json, pretty=pretty,
         )  # fmt: skip
         values: dict[str, Any] = {

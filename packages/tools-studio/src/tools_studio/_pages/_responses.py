@@ -22,7 +22,11 @@ def studio_of(request: Request) -> Studio:
 
 
 async def page(request: Request, template: str, **values: Any) -> HTMLResponse:
-    """Return a page or a part of it; rendering may load tools, so it does not block other requests."""
+    """Return a page or a part of it; rendering may load tools, so it does not block other requests.
+
+    `number` is the latest event that it shows.
+    """
+    values.setdefault("number", studio_of(request).hub.number)
     return HTMLResponse(await run_in_threadpool(studio_of(request).render, template, request=request, **values))
 
 

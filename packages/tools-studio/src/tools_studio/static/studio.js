@@ -42,12 +42,18 @@ async function get(url, element) {
   }
 }
 
+function valuesOf(form, button) {
+  const data = new FormData(form, button);
+  return Object.fromEntries([...new Set(data.keys())].map((key) => [key, data.getAll(key).length > 1 ? data.getAll(key) : data.get(key)]));
+}
+
 async function post(url, body, source) {
-  const part = source.closest("[data-src]");
+  const part = $(source.dataset.target ?? "none") ?? source.closest("[data-src]");
   try {
     const response = await request(url, body);
     if (response.redirected) location.href = response.url;
     else replace(part, await response.text());
+    if (source.dataset.target) source.reset();
   } catch (error) {
     say(error.message);
   }
@@ -69,9 +75,15 @@ async function refresh(part) {
   if (busy.has(url)) return busy.set(url, true);
   busy.set(url, false);
   try {
+    const number = Math.max(...latest.values());
     const html = await (await request(url)).text();
     const current = $(`[data-src="${CSS.escape(url)}"]`);
-    if (current) replace(current, html);
+    const isAtEnd = innerHeight + scrollY > document.body.scrollHeight - 160;
+    if (current) {
+      current.dataset.number = number;
+      replace(current, html);
+      if (isAtEnd && url.endsWith("/timeline")) scrollTo(0, document.body.scrollHeight);
+    }
   } catch (error) {
     say(error.message);
   }
@@ -81,18 +93,18 @@ async function refresh(part) {
   if (again && next) refresh(next);
 }
 
+const latest = new Map(); // the number of the latest event of each topic
+
 function listen() {
-  let first = true;
-  const events = new EventSource("/events");
-  events.onopen = () => {
-    if (!first) $$("[data-topic]").forEach(refresh);
-    first = false;
-  };
+  const events = new EventSource(`/events?after=${document.body.dataset.number}`);
+  events.onerror = () => events.readyState === EventSource.CLOSED && say("The studio has ended. Start it again: ask-tools ui");
   events.onmessage = (message) => {
-    const event = JSON.parse(message.data);
-    for (const part of $$(`[data-topic="${CSS.escape(event.topic)}"]`)) {
-      if ("text" in event) append(part, event.text);
-      else refresh(part);
+    const { topic, number, text } = JSON.parse(message.data);
+    if (text === undefined) latest.set(topic, number);
+    for (const part of $$(`[data-topic="${CSS.escape(topic)}"]`)) {
+      if (number <= part.dataset.number) continue;
+      if (text === undefined) refresh(part);
+      else append(part, text);
     }
   };
 }
@@ -333,7 +345,6 @@ class ArgumentsForm {
       const body = { arguments: this.values, key, in_copy: $("[name=in_copy]", this.form).checked };
       swap($("#call"), await (await request(`${this.url}/calls`, body)).text());
       $("#call").scrollIntoView({ block: "nearest" });
-      if ($("#call .running")) refresh($("#call [data-src]")); // it may have ended before the page could listen
     } catch (error) {
       say(error.message);
     }
@@ -348,6 +359,9 @@ function connect(root) {
   const form = $("form.arguments", root);
   if (form) argumentsForm = new ArgumentsForm(form);
   for (const element of $$("select[data-get]", root)) get(element.dataset.get + element.value, $(element.dataset.target));
+  // Events may have arrived between the request and now.
+  for (const part of $$("[data-src]", root)) if (latest.get(part.dataset.topic) > part.dataset.number) refresh(part);
+  for (const input of $$("[data-filter]")) if (input.value) filter(input);
   $("[autofocus]", root)?.focus();
 }
 
@@ -372,7 +386,7 @@ document.addEventListener("click", async (event) => {
     else argumentsForm.form.scrollIntoView({ block: "nearest" });
   } else if ("post" in dataset) {
     target.disabled = true;
-    await post(dataset.post, JSON.parse(dataset.body ?? "{}"), target);
+    await post(dataset.post, "form" in dataset ? valuesOf(target.form) : JSON.parse(dataset.body ?? "{}"), target);
     target.disabled = false;
   } else if (target.matches("button[data-get]")) get(dataset.get, $(dataset.target));
   else if (target.classList.contains("toggle")) {
@@ -393,9 +407,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!("post" in form.dataset)) return;
   event.preventDefault();
-  const data = new FormData(form, event.submitter);
-  const body = Object.fromEntries([...new Set(data.keys())].map((key) => [key, data.getAll(key).length > 1 ? data.getAll(key) : data.get(key)]));
-  post(form.dataset.post, body, form);
+  post(form.dataset.post, valuesOf(form, event.submitter), form);
 });
 
 document.addEventListener("input", (event) => "filter" in event.target.dataset && filter(event.target));
@@ -407,6 +419,9 @@ document.addEventListener("keydown", (event) => {
   if (key === "/" && !isTyping) {
     event.preventDefault();
     $("[data-filter]")?.focus();
+  } else if (key === "Enter" && "enter" in target.dataset && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    target.form.requestSubmit();
   } else if (key === "Enter" && (event.ctrlKey || event.metaKey)) target.closest("form")?.requestSubmit();
   else if (target.role === "tab" && ["ArrowLeft", "ArrowRight"].includes(key)) {
     const tabs = $$("[role=tab]", target.parentElement);
