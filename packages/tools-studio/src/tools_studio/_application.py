@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from tools_studio._pages import bench, changes, sessions
+from tools_studio._pages import bench, changes, evals, sessions
 from tools_studio._security import Guard
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
             *bench.ROUTES,
             *sessions.ROUTES,
             *changes.ROUTES,
+            *evals.ROUTES,
             Route("/events", _events),
             Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
         ],

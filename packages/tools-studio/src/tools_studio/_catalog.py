@@ -148,6 +148,15 @@ class Catalog:
         child = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
         self.report = json.loads(child.stdout) if child.stdout else {}
 
+    @cached_property
+    def scores(self) -> dict[str, Any]:
+        """The scores of the definitions by name, each with findings; empty without tools-eval."""
+        try:
+            from tools_eval import score  # optional
+        except ImportError:
+            return {}
+        return dict(zip(self.tools, score(self.tools.values()), strict=True))
+
     def _load(self, name: str) -> Item:
         if name not in self._registry:  # it is in a file
             package, _, attribute = name.rpartition(":")

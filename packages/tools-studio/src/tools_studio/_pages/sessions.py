@@ -109,15 +109,17 @@ async def _start(studio: Studio, id: str, prompt: str | None) -> None:
 
 
 async def _session_page(request: Request, template: str) -> Response:
-    from tools_studio._timeline import timeline_of  # loads tools-agent
+    from tools_agent.approval import PendingCall  # loads tools-agent
+    from tools_studio._timeline import timeline_of
 
     sessions, id = studio_of(request).sessions, request.path_params["id"]
     number = studio_of(request).hub.number
     session: Session = await _attempt(lambda: sessions.open(id))
     timeline = await _attempt(lambda: timeline_of(session))
+    diffs = {request["call_id"]: PendingCall(request).diff for request in session.pending_approvals}
     return await page(
         request, template, session=session, timeline=timeline, info=await run_in_threadpool(sessions.info, id),
-        chat=sessions.chats.get(id), error=sessions.errors.get(id), number=number,
+        chat=sessions.chats.get(id), error=sessions.errors.get(id), number=number, diffs=diffs,
     )  # fmt: skip
 
 
