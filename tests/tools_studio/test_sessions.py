@@ -115,7 +115,7 @@ def test_a_timeline_has_messages_calls_durations_tokens_and_cost(stored):
     html = studio.get("/sessions/trip").text
     assert "The trip" in studio.get("/sessions").text
     assert "<strong>look</strong>" in html
-    assert html.index("Weather in Oslo and Rome?") < html.index("12 degrees</pre>") < html.index("no such city")
+    assert html.index("Weather in Oslo and Rome?") < html.rindex("12 degrees</pre>") < html.rindex("no such city")
     assert "1,200 → 80 tokens" in html
     assert "$0.00" in html
     assert re.search(r'<span class="pill done">done</span>\s*<span class="muted">\d+ ms', html)
@@ -167,16 +167,18 @@ def test_the_last_reports_of_evaluations_are_shown_with_the_rate_of_each_tool(se
     evals = serve.workspace / "evals"
     evals.mkdir()
     (evals / "cases.toml").write_text(
-        '[[case]]\nname = "list"\nquestion = "Which files match *.md?"\ntool = "glob"\n'
-        '[[case]]\nname = "draw"\nquestion = "Search contents for a word"\ntool = "glob"\n'
+        'tools = ["tools-filesystem"]\n'
+        '[[case]]\nquestion = "Find files by name pattern"\nexpect = [{ tool = "glob" }]\n'
+        '[[case]]\nquestion = "Delete a file permanently"\nexpect = [{ tool = "grep" }]\n'
     )
     (evals / "other.json").write_text('{"not": "a report"}')
     command = [sys.executable, "-m", "tools_core", "eval", "--model", "scripted:words", "--json"]
     done = subprocess.run(
         command, cwd=serve.workspace, env=serve.environment, capture_output=True, text=True, check=False
     )
-    (evals / "report.json").write_text(done.stdout)
+    (evals / "tuesday.json").write_text(done.stdout)
     html = serve("--tools", "glob").get("/evals").text
-    assert "evals/report.json" in html, done.stderr
-    assert "of 2" in html
+    assert "evals/tuesday.json" in html, done.stderr
+    assert "1 of 2" in html
+    assert "Delete a file permanently" in html
     assert "other.json" not in html

@@ -26,8 +26,11 @@ async function request(url, body) {
   throw new Error($("main p", page)?.textContent ?? page.body.textContent);
 }
 
+const shown = new WeakMap(); // parts, and their HTML without the numbers of events
+
 // Show the HTML of a response in an element; the focus stays where it was.
 function swap(element, html) {
+  shown.delete(element);
   const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
   element.innerHTML = html;
   if (focused) document.getElementById(focused)?.focus();
@@ -59,11 +62,14 @@ async function post(url, body, source) {
   }
 }
 
-// A part that fetches itself again consists of one element, or is filled by its container.
+// A part that fetches itself again consists of one element, or is filled by its container. The same HTML is not shown
+// again: the person may have begun to fill it in.
 function replace(part, html) {
-  const parent = part.parentElement;
-  if (html.trimStart().startsWith("<section") && part.tagName === "SECTION") swap(parent, html);
-  else swap(part, html);
+  const text = html.replace(/ data-number="\d+"/g, "");
+  const holder = part.tagName === "SECTION" ? part.parentElement : part;
+  if (shown.get(holder) === text) return;
+  swap(holder, html);
+  shown.set(holder, text);
 }
 
 // ------------------------------------------------------------------------------------------------ events
