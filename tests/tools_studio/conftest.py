@@ -46,7 +46,7 @@ class Server:
         self.process.communicate(timeout=20)
 
 
-def _environment(folder):
+def make_environment(folder):
     """The environment of a user with an empty home and no keys."""
     home = folder / "home"
     home.mkdir()
@@ -54,7 +54,7 @@ def _environment(folder):
     return {name: value for name, value in os.environ.items() if not name.startswith(names)} | {"HOME": str(home)}
 
 
-def _workspace(folder):
+def make_workspace(folder):
     """A small project with the tools of the tests."""
     workspace = folder / "project"
     workspace.mkdir()
@@ -67,7 +67,7 @@ def _workspace(folder):
 def serve(tmp_path):
     """`serve(*options)`: start a studio for a new workspace; it ends with the test."""
     servers = []
-    workspace, environment = _workspace(tmp_path), _environment(tmp_path)
+    workspace, environment = make_workspace(tmp_path), make_environment(tmp_path)
 
     def serve(*options, signed_in=True, **variables):
         server = Server(workspace, environment | variables, *options)
@@ -86,7 +86,7 @@ def serve(tmp_path):
 def shared(tmp_path_factory):
     """A studio with the tools of the tests and the file tools, for all tests of a module."""
     folder = tmp_path_factory.mktemp("studio")
-    server = Server(_workspace(folder), _environment(folder), "--tools", "shop.py,tools-filesystem")
+    server = Server(make_workspace(folder), make_environment(folder), "--tools", "shop.py,tools-filesystem")
     server.client.get(server.url.removeprefix(server.base))
     yield server
     server.close()
