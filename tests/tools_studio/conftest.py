@@ -1,4 +1,4 @@
-"""`ask-tools ui` as a process, with a workspace and a home of its own."""
+"""`ask-tools ui` as a process, with a new workspace and home."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 class Server:
-    """A running studio: `url` has the token, `get` and `post` send requests of its own pages."""
+    """A running studio: `url` has the token, `get` and `post` send requests as its pages do."""
 
     def __init__(self, workspace, environment, *options):
         self.workspace, self.environment = workspace, environment

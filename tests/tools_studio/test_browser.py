@@ -164,7 +164,7 @@ def test_questions_of_a_tool_are_answered_on_the_page(studio, open_page):
     expect(result).to_contain_text("yes: warm")
 
 
-def test_a_result_that_looks_like_a_page_runs_nothing_and_loads_nothing(studio, open_page):
+def test_a_result_with_html_runs_no_code_and_loads_no_files(studio, open_page):
     page = open_page(studio, "/tools/shop.py%3Ahostile")
     addresses = []
     page.on("request", lambda request: addresses.append(request.url))
@@ -222,7 +222,7 @@ PATHS = ["/", ORDER, "/tools/glob", "/chat", "/sessions", "/changes", "/evals", 
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")])
-def test_axe_finds_nothing_serious_and_no_page_scrolls_sideways(studio, open_page, width, scheme):
+def test_pages_have_no_serious_axe_violations_and_fit_their_window(studio, open_page, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = open_page(studio, "/tools/glob", width=width, scheme=scheme)
     page.get_by_label("pattern", exact=True).fill("*.md")

@@ -15,7 +15,7 @@ def test_the_token_becomes_a_cookie_that_scripts_cannot_read(serve):
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/static/studio.js", "/sessions", "/?token=wrong"])
-def test_nothing_is_served_without_the_token(studio, path):
+def test_requests_without_the_token_are_refused(studio, path):
     assert httpx2.get(f"{studio.base}{path}").status_code == 401
 
 
@@ -34,7 +34,7 @@ def test_requests_of_other_sites_are_refused(studio, headers):
     assert studio.client.post("/tools/glob/calls", json={}, headers=headers).status_code == 403
 
 
-def test_a_form_without_an_origin_changes_nothing(studio):
+def test_posts_without_an_origin_are_refused(studio):
     studio.client.headers.pop("origin")
     assert studio.post("/tools/glob/calls", {"arguments": {"pattern": "*"}}).status_code == 403
 

@@ -66,7 +66,7 @@ def test_a_denied_call_tells_the_model_why(files):
     assert not (files.workspace / "summary.md").exists()
 
 
-def test_a_chat_in_a_copy_leaves_the_workspace_until_its_changes_are_applied_and_undone(files):
+def test_changes_of_a_chat_in_a_copy_are_applied_and_undone(files):
     path = chat(files, "What is here?", tools=["list_directory", "write_file"], in_copy="on")
     call = re.search(r'name="call_id" value="([^"]+)"', wait_for(files, path, "waits for approval"))[1]
     files.post(f"{path}/approve", {"call_id": call})

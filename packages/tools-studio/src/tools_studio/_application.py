@@ -61,7 +61,7 @@ async def _events(request: Request) -> Response:
 
 
 async def _explain(request: Request, error: Exception) -> Response:
-    """Answer an error with a page that says what would work."""
+    """Show an error as a page."""
     studio: Studio = request.app.state.studio
     assert isinstance(error, HTTPException)  # noqa: S101
     text = await run_in_threadpool(studio.render, "error.html", status=error.status_code, detail=error.detail, number=0)

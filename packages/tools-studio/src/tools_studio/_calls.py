@@ -31,7 +31,7 @@ _MAX_HISTORY = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What the policy decides about a call of a model, and what the call would touch; nothing has run.
+    """The decision of the policy about a call of a model, and the effects of the call; nothing has run.
 
     `key` identifies the call with its effects. `outcome` is allow, ask, deny, or invalid for arguments with `problems`.
     """
@@ -191,7 +191,7 @@ class Calls:
         )
 
         def approve(request: ApprovalRequest) -> str | None:
-            # In a copy the paths differ; the tool and its arguments are those that the person saw.
+            # In a copy the paths differ. The tool and its arguments are the same.
             return "once" if call.in_copy or request.key.endswith(f".{key}") else None
 
         with Executor([call.tool], policy=Policy(), approve=approve, default_timeout=None) as executor:

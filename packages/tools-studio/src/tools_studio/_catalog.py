@@ -1,4 +1,4 @@
-"""`Catalog`: the tools of the bench, what they touch, and what is wrong with them."""
+"""`Catalog`: the tools of the bench, their effects and their problems."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Item:
 
     @cached_property
     def badges(self) -> list[Badge]:
-        """What a call may touch, as the tool states it."""
+        """The effects that the tool states."""
         if self.tool is None:
             return []
         hints = self.tool.annotations
@@ -95,7 +95,7 @@ class Group:
 
 
 class Catalog:
-    """The installed tools, or those that patterns select; loaded at the first use, in the order of packages."""
+    """The installed tools, or the tools that patterns select, loaded at the first use."""
 
     def __init__(self, patterns: Sequence[str] | None = None) -> None:
         self._patterns = patterns
@@ -139,7 +139,7 @@ class Catalog:
 
     @property
     def problems(self) -> list[dict[str, str]]:
-        """What is wrong with the installation, each with a fix."""
+        """The problems of the installation, each with a fix."""
         return [*self.report["problems"]] if self.report else [*self._own_problems()]
 
     def examine(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Only your browser can use the application: it listens on 127.0.0.1, and the address contains a random token. It runs
-tools with your rights, as `ask-tools call` does, after it has shown what the policy decides and what a call touches.
+tools with your rights, as `ask-tools call` does, and first shows the decision of the policy and the effects.
 Ctrl-C ends it. Exit codes: 0 ended, 2 wrong usage.
 
 examples:

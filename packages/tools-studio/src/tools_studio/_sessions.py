@@ -69,7 +69,7 @@ class Sessions:
 
     @property
     def models(self) -> list[str]:
-        """Return the names of models to suggest: the demo, the user's default, and those of earlier sessions."""
+        """Return the models to suggest: the user's default, the models of earlier sessions, and the demo."""
         earlier = [str(info.metadata["model"]) for info in self.all() if info.metadata.get("model")]
         default = os.environ.get("ASK_TOOLS_MODEL")
         return list(dict.fromkeys([*([default] if default else []), *earlier, DEMO]))

@@ -1,4 +1,4 @@
-"""`Studio`: what the pages of one process share."""
+"""`Studio`: the state that the pages of one process share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tools_studio._sessions import Sessions
 
-_INTERVAL = 1.0  # seconds between two looks at sessions that other processes change
+_INTERVAL = 1.0  # seconds between two reads of the sessions that other processes change
 
 
 class Studio:
@@ -52,7 +52,7 @@ class Studio:
                 await asyncio.to_thread(self.sessions.look)
 
     def load(self) -> None:
-        """Import the tools and look for problems in the background, once."""
+        """Import the tools and run `ask-tools doctor` in the background, once."""
         if not self._is_loading:
             self._is_loading = True
             in_thread(self._load)

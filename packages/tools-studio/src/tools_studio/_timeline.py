@@ -1,4 +1,4 @@
-"""`timeline_of`: what happened in a session, for people, and the same as Markdown."""
+"""`timeline_of`: the messages of a session with durations and costs, also as Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class CallEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A message of a session, with the number of its record, its time, and what it has cost."""
+    """A message of a session, with the number of its record, its time and its cost."""
 
     seq: int
     at: float
@@ -78,8 +78,8 @@ def timeline_of(session: Session) -> Timeline:
         calls: list[CallEntry] = []
         for call in getattr(message, "tool_calls", ()):
             result, started = results.get(call.id), starts.get(call.id, [])
-            ended = places.get(result.id) if result else None
-            duration = ended.at - started[-1] if ended and started else None
+            end = places.get(result.id) if result else None
+            duration = end.at - started[-1] if end and started else None
             calls.append(CallEntry(call, result, duration, bool(started) and result is None))
         is_reply = isinstance(message, Assistant)
         entries.append(

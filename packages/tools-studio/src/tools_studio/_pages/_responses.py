@@ -35,7 +35,7 @@ async def item_of(request: Request) -> Item:
     items = await run_in_threadpool(lambda: studio_of(request).catalog.items)
     name = request.path_params["name"]
     if name not in items:
-        raise HTTPException(404, f"There is no tool {name}.")
+        raise HTTPException(404, f"The tool {name} does not exist.")
     return items[name]
 
 

@@ -39,7 +39,7 @@ async def show_list(request: Request) -> Response:
 
 
 async def show_problems(request: Request) -> Response:
-    """Show what is wrong with the installation."""
+    """Show the problems of the installation."""
     return await page(request, "_problems.html")
 
 
@@ -57,7 +57,7 @@ async def show_tool(request: Request) -> Response:
 
 
 async def show_definition(request: Request) -> Response:
-    """Show what a model is told about a tool, as a provider receives it."""
+    """Show the definition of a tool as a provider receives it."""
     tool = await _tool_of(request)
     provider = request.query_params.get("provider", "")
     if provider not in PROVIDERS:
@@ -73,7 +73,7 @@ async def show_form(request: Request) -> Response:
 
 
 async def forecast(request: Request) -> Response:
-    """Return what would happen if a call ran: problems with the arguments, the decision of the policy, the effects."""
+    """Return the forecast of a call: problems of the arguments, the decision of the policy, the effects."""
     tool, arguments = await _tool_of(request), await body_of(request)
     result = await run_in_threadpool(studio_of(request).calls.forecast, tool, arguments)
     html = await page(
@@ -143,7 +143,7 @@ async def _tool_of(request: Request) -> Tool:
 def _call_of(request: Request) -> Call:
     call = studio_of(request).calls.get(request.path_params["id"])
     if call is None:
-        raise HTTPException(404, "This call is not remembered any more: the studio was started again.")
+        raise HTTPException(404, "This call is unknown: it is older than 200 others, or the studio was restarted.")
     return call
 
 

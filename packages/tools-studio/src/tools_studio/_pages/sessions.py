@@ -136,9 +136,12 @@ async def _attempt(function: Callable[[], Any]) -> Any:
 
 def _approve(session: Session, body: Mapping[str, Any]) -> None:
     text = str(body.get("arguments") or "").strip()
-    pending = next((each for each in session.pending_approvals if each["call_id"] == body["call_id"]), {})
+    requests = {request["call_id"]: request for request in session.pending_approvals}
     arguments = json.loads(text) if text else None
-    session.approve(body["call_id"], arguments=None if arguments == pending.get("arguments") else arguments)
+    session.approve(
+        body["call_id"],
+        arguments=None if arguments == requests.get(body["call_id"], {}).get("arguments") else arguments,
+    )
 
 
 _ANSWERS: dict[str, Callable[[Session, Mapping[str, Any]], None]] = {
