@@ -37,6 +37,18 @@ def test_rewriting_a_file_with_the_same_content_is_not_a_change(folder):
     assert copy.changes().summary() == "no changes"
 
 
+def test_a_change_that_the_workspace_has_too_is_no_change(folder):
+    copy = Workspace(folder).copy()
+    write(copy, "notes.txt", b"better\n")
+    write(copy, "new.txt", b"new\n")
+    os.unlink(f"{copy.path}/run.sh")
+    (folder / "notes.txt").write_text("better\n")
+    (folder / "new.txt").write_text("new\n")
+    (folder / "run.sh").unlink()
+    assert copy.changes().summary() == "no changes"
+    assert copy.apply() is None
+
+
 def test_text_has_a_unified_diff_and_other_files_their_size(folder):
     copy = Workspace(folder).copy()
     write(copy, "src/main.py", b"one\n2\nthree\n")

@@ -32,7 +32,7 @@ def test_a_change_is_shown_applied_and_undone(run, folder):
     code, applied = run("apply")
     assert (code, "to undo: ask-tools undo 20" in applied) == (0, True)
     assert (folder / "notes.txt").read_text() == "better notes\n"
-    assert "applied  1 changes  ask-tools apply" in run("undo", "--list")[1]
+    assert "applied  1 change  ask-tools apply" in run("undo", "--list")[1]
     assert run("undo")[1].startswith("undone 1 change of 20")
     assert (folder / "notes.txt").read_text() == "notes\n"
     code, refused = run("changes")
@@ -47,6 +47,18 @@ def test_output_as_json_has_the_diff_and_the_changeset(run):
     changeset = json.loads(run("apply", "--json")[1])["changeset"]
     assert (changeset["state"], changeset["changes"]) == ("applied", ["changed notes.txt"])
     assert json.loads(run("undo", "--json")[1])["state"] == "undone"
+
+
+def test_copies_are_listed_and_share_ignored_folders(run, folder):
+    (folder / "node_modules").mkdir()
+    path = run("changes", "--new", "--ignore", "node_modules")[1].strip()
+    assert Path(path, "node_modules").is_symlink()
+    (copy,) = json.loads(run("changes", "--list", "--json")[1])
+    assert copy["path"] == path
+    assert run("changes", "--list")[1].splitlines()[1].split() == [
+        copy["copy"],
+        *run("changes", "--list")[1].split()[-3:],
+    ]
 
 
 def test_a_conflict_keeps_the_copy_and_names_the_file(run, folder):

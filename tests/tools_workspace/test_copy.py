@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tools_workspace import Workspace, WorkspaceError
+from tools_workspace import Workspace, WorkspaceError, WorkspaceTooLargeError
 
 
 def test_a_copy_has_the_same_files_modes_times_and_links(folder, tree):
@@ -43,10 +43,13 @@ def test_ignored_folders_are_shared_with_the_original(folder):
     copy = Workspace(folder).copy(ignore=["node_modules", "not there"])
     assert os.path.samefile(f"{copy.path}/node_modules", folder / "node_modules")
     assert list(copy.changes()) == []
+    for outside in ("../project", str(folder), "."):
+        with pytest.raises(WorkspaceError, match="name folders relative to it"):
+            Workspace(folder).copy(ignore=[outside])
 
 
 def test_a_large_workspace_is_refused_with_its_size(folder):
-    with pytest.raises(WorkspaceError, match=r"bytes in 8 files: pass limit=None"):
+    with pytest.raises(WorkspaceTooLargeError, match=r"bytes in 8 files: pass limit=None"):
         Workspace(folder).copy(limit=1000)
     assert Workspace(folder).copies() == []
 

@@ -27,6 +27,7 @@ from tools_core._cli._commands import make_parser, run_parser
 from tools_core._cli._main import main
 from tools_core._cli._output import (
     CommandError,
+    ProgressLine,
     counted,
     did_you_mean,
     is_terminal,
@@ -43,6 +44,7 @@ from tools_core._cli._tools import load_tool, load_tools, select_tools, stdout_t
 
 __all__ = [
     "CommandError",
+    "ProgressLine",
     "answer_on_terminal",
     "counted",
     "did_you_mean",

@@ -14,6 +14,15 @@ from tools_workspace._apply import ConflictError
 from tools_workspace._changes import Change, Changes
 from tools_workspace._history import Changeset
 from tools_workspace._tree import WorkspaceError
-from tools_workspace._workspace import Workspace, WorkspaceCopy
+from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
 
-__all__ = ["Change", "Changes", "Changeset", "ConflictError", "Workspace", "WorkspaceCopy", "WorkspaceError"]
+__all__ = [
+    "Change",
+    "Changes",
+    "Changeset",
+    "ConflictError",
+    "Workspace",
+    "WorkspaceCopy",
+    "WorkspaceError",
+    "WorkspaceTooLargeError",
+]

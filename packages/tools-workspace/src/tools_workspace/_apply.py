@@ -1,14 +1,14 @@
-"""Apply changes to a workspace and undo them: file by file, so that a kill at any point can be continued.
+"""Apply changes to a workspace and undo them: file by file, so that a kill at any point can be repaired.
 
-An application first copies the old and the new content of each path into the folder of its changeset, then writes the
-journal, and only then touches the workspace. Each step brings a path from one recorded content to another, and does
-nothing if it is there already, so running the steps again finishes or reverts an interrupted application.
+An application first copies the old content of each path into the folder of its changeset, then writes the journal, and
+only then touches the workspace. New files are written beside the old ones before the first of them is replaced. Each
+step brings a path from one recorded content to another, and does nothing if it is there already. So an interrupted
+application or undo is reverted by running its steps backwards, as often as necessary.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +18,7 @@ from tools_workspace import _history as history
 from tools_workspace._changes import Change
 from tools_workspace._tree import State, WorkspaceError, copy_file, fingerprint, remove_tree, state_of
 
-Fingerprint = list[str | int] | None
+Fingerprint = Sequence[str | int] | None
 
 
 class ConflictError(WorkspaceError):
@@ -29,64 +29,56 @@ class ConflictError(WorkspaceError):
         super().__init__(f"{message}: {', '.join(self.paths)}")
 
 
-def check_originals(workspace: str, changes: Iterable[Change], originals: Mapping[str, Sequence[int]]) -> None:
-    """Raise ConflictError if a path that is to be changed is not as it was when the copy was made."""
+def check_originals(workspace: str, copy_id: str, paths: Iterable[str], originals: Mapping[str, Sequence[int]]) -> None:
+    """Raise ConflictError if a path is neither as the copy found it nor as the latest changeset of the copy left it."""
+    left: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for changeset in reversed(history.changesets(workspace)):
+        if changeset.copy == copy_id:
+            side = "old" if changeset.state == "undone" else "new"
+            left |= {step["path"]: (step, side) for step in history.read_journal(changeset.id)["steps"]}
     conflicts = []
-    for path in sorted({path for change in changes for path in (change.path, change.old_path)}):
+    for path in paths:
         now = state_of(os.path.join(workspace, path))
         then = State(*originals[path]) if path in originals else None
-        if (now is None) != (then is None) or (
-            now and then and now._replace(ctime=0).has_changed(then._replace(ctime=0))
-        ):
+        if path in left:
+            is_same = _is_at(workspace, *left[path])
+        elif now and then:
+            is_same = not now._replace(ctime=0).has_changed(then._replace(ctime=0))
+        else:
+            is_same = now is then
+        if not is_same:
             conflicts.append(path)
     if conflicts:
         message = f"{workspace} changed since the copy was made, so nothing was applied and the copy remains"
         raise ConflictError(message, conflicts)
 
 
-def apply(workspace: str, copy: str, changes: list[Change], title: str) -> str:
-    """Apply changes of a copy, and return the id of the changeset."""
+def apply(workspace: str, copy: str, changes: Sequence[Change], details: Mapping[str, str]) -> str:
+    """Apply changes of the folder `copy`, and return the id of the changeset."""
     id = history.new_id()
-    folder = history.folder_of(id)
+    kept = os.path.join(history.folder_of(id), "old")
+    paths = sorted({path for change in changes for path in (change.path, change.old_path)})
     try:
-        for side in ("old", "new"):
-            os.makedirs(os.path.join(folder, side), mode=0o700)
+        os.makedirs(kept, mode=0o700)
         steps = []
-        paths = sorted({path for change in changes for path in (change.path, change.old_path)})
         for number, path in enumerate(paths):
-            old = _store(os.path.join(workspace, path), os.path.join(folder, "old", str(number)))
-            new = _store(os.path.join(copy, path), os.path.join(folder, "new", str(number)))
-            steps.append({"path": path, "old": old, "new": new})
-        journal = {"workspace": workspace, "time": time.time(), "title": title, "state": "applying"}
-        history.write_journal(id, journal | {"changes": [str(change) for change in changes], "steps": steps})
-    except BaseException:
-        remove_tree(folder)
-        raise
+            old = _keep(os.path.join(workspace, path), os.path.join(kept, str(number)))
+            steps.append({"path": path, "old": old, "new": fingerprint(os.path.join(copy, path))})
+        journal = {"workspace": workspace, "time": time.time(), "state": "applying", "steps": steps, **details}
+        history.write_journal(id, journal | {"changes": [str(change) for change in changes]})
+    except BaseException as error:
+        remove_tree(history.folder_of(id))
+        raise _explained(error) from error
     try:
-        skipped = finish(id)
-    except OSError as error:
-        undo(id)
-        raise WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}") from error
-    if skipped:
-        undo(id)
-        raise ConflictError(f"{workspace} changed at this moment, so nothing was applied and the copy remains", skipped)
+        skipped = _run_steps(id, "old", "new", [os.path.join(copy, path) for path in paths])
+        if skipped:
+            message = f"{workspace} changed at this moment, so nothing was applied and the copy remains"
+            raise ConflictError(message, skipped)
+    except (OSError, WorkspaceError) as error:
+        revert(id)
+        raise _explained(error) from error
+    history.set_state(id, "applied")
     return id
-
-
-def finish(id: str) -> list[str]:
-    """Run the steps of a changeset that is not complete, forward or back; return paths with other content.
-
-    These paths stay unchanged.
-    """
-    journal = history.read_journal(id)
-    source, target, state = ("new", "old", "applied") if journal["state"] == "applying" else ("old", "new", "undone")
-    skipped = _run_steps(id, journal, source, target)
-    changes = [*journal["changes"], *(f"skipped {path}: it was changed meanwhile" for path in skipped)]
-    history.write_journal(id, journal | {"state": state, "changes": changes})
-    if state == "undone":
-        for side in ("old", "new"):
-            remove_tree(os.path.join(history.folder_of(id), side))
-    return skipped
 
 
 def undo(id: str) -> None:
@@ -94,111 +86,145 @@ def undo(id: str) -> None:
     journal = history.read_journal(id)
     if journal["state"] == "undone":
         raise WorkspaceError(f"{id} is undone already")
-    workspace = journal["workspace"]
-    conflicts = []
     if journal["state"] == "applied":
-        steps = journal["steps"]
-        conflicts = [step["path"] for step in steps if not _matches(workspace, step["path"], step["new"])]
-    if conflicts:
-        raise ConflictError(f"{workspace} changed after {id} was applied, so nothing was undone", conflicts)
-    history.write_journal(id, journal | {"state": "undoing"})
-    finish(id)
+        workspace = journal["workspace"]
+        paths = [step["path"] for step in journal["steps"] if not _is_at(workspace, step, "new")]
+        if paths:
+            raise ConflictError(f"{workspace} changed after {id} was applied, so nothing was undone", paths)
+        history.set_state(id, "undoing")
+    try:
+        revert(id)
+    except OSError as error:
+        message = f"{error.strerror}: {error.filename}; some files have their new content: undo {id} again"
+        raise WorkspaceError(message) from error
 
 
-def _store(path: str, target: str) -> Fingerprint:
-    """Copy the content of a path into the changeset, and return its fingerprint."""
+def revert(id: str) -> None:
+    """Run the steps of a changeset backwards; paths with a content that is neither old nor new stay unchanged."""
+    journal = history.read_journal(id)
+    kept = os.path.join(history.folder_of(id), "old")
+    skipped = _run_steps(id, "new", "old", [os.path.join(kept, str(number)) for number in range(len(journal["steps"]))])
+    history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in skipped])
+    remove_tree(kept)
+
+
+def _explained(error: BaseException) -> BaseException:
+    if isinstance(error, OSError):
+        return WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}")
+    return error
+
+
+def _keep(path: str, target: str) -> Fingerprint:
+    """Copy a file into the changeset; return the fingerprint of the path."""
     state = state_of(path)
-    if state is not None and state.kind == "file":
-        copy_file(path, target)
-        copied = fingerprint(target)
-        if copied is not None:
-            copied[1] = stat.S_IMODE(state.mode)
-        return copied
-    return fingerprint(path)
+    if state is None or state.kind != "file":
+        return fingerprint(path)
+    copy_file(path, target)
+    return fingerprint(target)
 
 
-def _matches(workspace: str, path: str, expected: Fingerprint) -> bool:
+def _matches(path: str, expected: Fingerprint) -> bool:
     """Return whether a path has the expected content; a folder may have another mode."""
-    current = fingerprint(os.path.join(workspace, path))
+    current = fingerprint(path)
     if current and expected and current[0] == expected[0] == "folder":
         return True
     return current == expected
 
 
+def _is_at(workspace: str, step: Mapping[str, Any], side: str) -> bool:
+    """Return whether the path of a step has the content of a side; a folder that had to stay, has it too."""
+    place = os.path.join(workspace, step["path"])
+    had_folder = bool(step["old"]) and step["old"][0] == "folder"
+    return _matches(place, step[side]) or (had_folder and _matches(place, step["old"]))
+
+
 class _Step(NamedTuple):
     """A path with its content before and after the step."""
 
-    content: str  # the file with the new content
     place: str
     temporary: str
     before: Fingerprint
     after: Fingerprint
+    source: str  # a file with the content for `after`
+
+    @classmethod
+    def of(cls, place: str, id: str, before: Fingerprint, after: Fingerprint, source: str) -> _Step:
+        """Return a step, without the temporary file of an interrupted application."""
+        parent, name = os.path.split(place)
+        temporary = os.path.join(parent, f".{name[:100]}.{id}.tmp")
+        _unlink(temporary)
+        return cls(place, temporary, before, after, source)
 
     @property
     def makes_folder(self) -> bool:
         return self.after is not None and self.after[0] == "folder"
 
 
-def _run_steps(id: str, journal: dict[str, Any], source: str, target: str) -> list[str]:  # noqa: C901  (four passes)
-    """Bring every path from its content on the side `target` to its content on the side `source`.
+def _run_steps(id: str, before: str, after: str, sources: Sequence[str]) -> list[str]:
+    """Bring every path from its content on one side of the journal to its content on the other.
 
     Return the paths that have neither content: they stay unchanged.
     """
-    workspace, folder = journal["workspace"], os.path.join(history.folder_of(id), source)
-    skipped: list[str] = []
-    steps: list[_Step] = []
-    for number, record in enumerate(journal["steps"]):
-        path, before, after = record["path"], record[target], record[source]
-        # Nothing may be there: a kill in the middle of a step, or a deleted file, which is restored.
-        if not any(_matches(workspace, path, expected) for expected in (before, after, None)):
-            skipped.append(path)
-            continue
-        parent, name = os.path.split(os.path.join(workspace, path))
-        temporary = os.path.join(parent, f".{name[:100]}.{id}.tmp")
-        steps.append(_Step(os.path.join(folder, str(number)), os.path.join(parent, name), temporary, before, after))
-        with suppress(FileNotFoundError, NotADirectoryError):
-            os.unlink(temporary)  # of an interrupted application
-    for step in sorted(steps, key=lambda step: step.place, reverse=True):
-        if step.before is not None and (step.after is None or step.after[0] != step.before[0]):
+    workspace, records = (history.read_journal(id)[name] for name in ("workspace", "steps"))
+    steps = [
+        _Step.of(os.path.join(workspace, record["path"]), id, record[before], record[after], source)
+        for record, source in zip(records, sources, strict=True)
+    ]
+    # Nothing may be there: a kill in the middle of a step, or a deleted file, which is restored.
+    foreign = [
+        step for step in steps if not any(_matches(step.place, content) for content in (step.before, step.after, None))
+    ]
+    steps = [step for step in steps if step not in foreign]
+    files = [step for step in steps if step.after and not step.makes_folder and fingerprint(step.place) != step.after]
+    try:
+        _make_folders(steps)
+        for step in files:
+            if os.path.isdir(os.path.dirname(step.place)):
+                _write_temporary(step)
+        for step in sorted(steps, key=lambda step: step.place, reverse=True):
             _remove(step)
-    for step in steps:
-        if step.makes_folder:
-            with suppress(FileExistsError):
-                os.mkdir(step.place)
-    for step in steps:
-        if step.after is None or step.makes_folder or fingerprint(step.place) == step.after:
-            continue
-        if os.path.isdir(step.place) and not os.path.islink(step.place):  # with files that are not recorded
-            skipped.append(os.path.relpath(step.place, workspace))
-        else:
-            _replace(step)
+        _make_folders(steps)
+        for step in files:
+            if os.path.isdir(step.place) and not os.path.islink(step.place):  # it has files that are not recorded
+                foreign.append(step)
+                continue
+            if not os.path.lexists(step.temporary):
+                _write_temporary(step)
+            os.replace(step.temporary, step.place)
+    finally:
+        for step in files:
+            _unlink(step.temporary)
     for step in reversed(steps):
         if step.makes_folder and step.after is not None:
             os.chmod(step.place, int(step.after[1]))
-    return skipped
+    return [os.path.relpath(step.place, workspace) for step in foreign]
 
 
-def _replace(step: _Step) -> None:
-    """Put the new file or link in the place of the old one."""
-    kind, mode, target = step.after or ("file", 0o600, "")
-    try:
-        if kind == "link":
-            os.symlink(str(target), step.temporary)
-        else:
-            copy_file(step.content, step.temporary)
-            os.chmod(step.temporary, int(mode))
-        if os.geteuid() == 0:  # the new file belongs to the owner of the old one, or of the folder
-            owner = os.lstat(step.place if os.path.lexists(step.place) else os.path.dirname(step.place))
-            os.lchown(step.temporary, owner.st_uid, owner.st_gid)
-        os.replace(step.temporary, step.place)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(step.temporary)
-        raise
+def _make_folders(steps: Iterable[_Step]) -> None:
+    for step in steps:
+        if step.makes_folder:
+            with suppress(FileExistsError, NotADirectoryError):  # a file is removed later
+                os.mkdir(step.place)
+
+
+def _write_temporary(step: _Step) -> None:
+    """Write the new file or link beside the old one."""
+    kind, _, target = step.after or ("file", 0, "")
+    if kind == "link":
+        os.symlink(str(target), step.temporary)
+    else:
+        copy_file(step.source, step.temporary)
+        if fingerprint(step.temporary) != step.after:
+            raise WorkspaceError(f"{step.source} changed while it was applied, so nothing was applied")
+    if os.geteuid() == 0:  # the new file belongs to the owner of the old one, or of the folder
+        owner = os.lstat(step.place if os.path.lexists(step.place) else os.path.dirname(step.place))
+        os.lchown(step.temporary, owner.st_uid, owner.st_gid)
 
 
 def _remove(step: _Step) -> None:
-    """Remove a path with its recorded content; a folder with other files stays."""
+    """Remove a path that is deleted, or has another kind; a folder with other files stays."""
+    if step.before is None or (step.after is not None and step.after[0] == step.before[0]):
+        return
     current = fingerprint(step.place)
     if current is None or current == step.after:
         return
@@ -207,3 +233,8 @@ def _remove(step: _Step) -> None:
             os.rmdir(step.place)
     elif current == step.before:
         os.unlink(step.place)
+
+
+def _unlink(path: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(path)

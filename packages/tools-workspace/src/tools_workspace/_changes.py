@@ -6,9 +6,8 @@ import difflib
 import os
 import stat
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, overload
 
 from tools_workspace._tree import State, same_content, scan, state_of
@@ -74,11 +73,6 @@ class Changes(Sequence[Change]):
         """Return a unified diff of text, and a line for each other change: sizes, and dimensions of pictures."""
         return "\n".join(text for change in self if (text := self._diff(change)))
 
-    @cached_property
-    def paths(self) -> frozenset[str]:
-        """Every path that an application would touch."""
-        return frozenset(path for change in self for path in (change.path, change.old_path))
-
     def to_list(self) -> list[dict[str, Any]]:
         """Return the changes as plain JSON, with the diff of each."""
         return [change.to_dict() | {"diff": self._diff(change)} for change in self]
@@ -99,41 +93,32 @@ class Changes(Sequence[Change]):
         return "\n".join(lines) or str(change)
 
 
-def compare(
-    original: str,
-    copy: str,
-    originals: Mapping[str, Sequence[int]],
-    copies: Mapping[str, Sequence[int]],
-    skip: Sequence[str],
-) -> Changes:
-    """Return the changes of a copy since it was made.
+def compare(original: str, copy: str, states: Mapping[str, Sequence[int]], skip: Sequence[str]) -> Changes:
+    """Return what changed in a copy since it was made, with these `states`, and differs from the original now.
 
-    `originals` and `copies` are the states at that time. Content is read only if the state of a file has changed.
+    Content is read only if the state of a file has changed.
     """
     now = scan(copy, skip)
-    added = [path for path in now if path not in copies and now[path].kind != "special"]
-    deleted = [path for path in copies if path not in now]
     result: list[Change] = []
+    added: dict[str, State] = {}
+    deleted = {path: old for path in states if path not in now and (old := state_of(os.path.join(original, path)))}
     for path, state in now.items():
-        before = copies.get(path)
-        if before is None or tuple(before) == state or not state.has_changed(State(*before)):
+        before = states.get(path)
+        if state.kind == "special" or (before is not None and not state.has_changed(State(*before))):
             continue
-        old = State(*originals[path])
-        if state.kind != old.kind:
-            deleted.append(path)
-            added.append(path)
-        elif state.kind != "folder" and not same_content(os.path.join(original, path), os.path.join(copy, path)):
+        old = state_of(os.path.join(original, path))
+        if old is None or old.kind != state.kind:
+            added[path] = state
+            if old is not None:
+                deleted[path] = old
+        elif not same_content(os.path.join(original, path), os.path.join(copy, path), old, state):
             result.append(_change("changed", path, path, old, state))
         elif stat.S_IMODE(state.mode) != stat.S_IMODE(old.mode) and state.kind != "link":
             result.append(_change("mode", path, path, old, state))
-    renames = dict(_renames(original, copy, originals, now, added, deleted))
-    for path in added:
-        if path not in renames:
-            result.append(_change("added", path, path, None, now[path]))
-        else:
-            result.append(_change("renamed", path, renames[path], State(*originals[renames[path]]), now[path]))
-    removed = set(renames.values())
-    result += [_change("deleted", path, path, State(*originals[path]), None) for path in deleted if path not in removed]
+    for path, old_path in _renames(original, copy, added, deleted):
+        result.append(_change("renamed", path, old_path, deleted.pop(old_path), added.pop(path)))
+    result += [_change("added", path, path, None, state) for path, state in added.items()]
+    result += [_change("deleted", path, path, state, None) for path, state in deleted.items()]
     return Changes(sorted(result, key=lambda change: (change.path, change.kind)), original, copy)
 
 
@@ -152,30 +137,22 @@ def _change(kind: Any, path: str, old_path: str, old: State | None, new: State |
 
 
 def _renames(
-    original: str,
-    copy: str,
-    originals: Mapping[str, Sequence[int]],
-    now: Mapping[str, State],
-    added: Sequence[str],
-    deleted: Sequence[str],
-) -> Iterator[tuple[str, str]]:
-    """Yield the new and the old path of files with the same content and mode."""
-    by_size: dict[int, list[str]] = {}
-    for path in deleted:
-        state = State(*originals[path])
-        if state.kind == "file" and state.size and path not in now:
-            by_size.setdefault(state.size, []).append(path)
-    for path in added:
-        state = now[path]
-        if state.kind != "file" or path in originals:
-            continue
-        for old in by_size.get(state.size, ()):
-            if State(*originals[old]).mode == state.mode and same_content(
-                os.path.join(original, old), os.path.join(copy, path)
-            ):
-                by_size[state.size].remove(old)
-                yield path, old
+    original: str, copy: str, added: Mapping[str, State], deleted: Mapping[str, State]
+) -> list[tuple[str, str]]:
+    """Return the new and the old path of files with the same content and mode."""
+    by_size: dict[tuple[int, int], list[str]] = {}
+    for path, state in deleted.items():
+        if state.kind == "file" and state.size and path not in added:
+            by_size.setdefault((state.size, state.mode), []).append(path)
+    result = []
+    for path, state in added.items():
+        candidates = by_size.get((state.size, state.mode), []) if path not in deleted else []
+        for old in candidates:
+            if same_content(os.path.join(original, old), os.path.join(copy, path), deleted[old], state):
+                candidates.remove(old)
+                result.append((path, old))
                 break
+    return result
 
 
 def _lines(path: str | None) -> list[str] | None:

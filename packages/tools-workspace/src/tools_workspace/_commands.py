@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 
-from tools_core.command import CommandError, counted, write, write_json
+from tools_core import Context, Question
+from tools_core.command import (
+    CommandError,
+    ProgressLine,
+    answer_on_terminal,
+    counted,
+    is_terminal,
+    write,
+    write_json,
+    write_table,
+)
+from tools_workspace._history import local_time
 from tools_workspace._tree import WorkspaceError
-from tools_workspace._workspace import Workspace, WorkspaceCopy
+from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
 
 
 def configure_changes(parser: ArgumentParser) -> None:
@@ -18,6 +30,9 @@ def configure_changes(parser: ArgumentParser) -> None:
     )
     _add_copy(parser)
     parser.add_argument("--new", action="store_true", help="copy the workspace first, and print the path of the copy")
+    text = "with --new: share this folder with the original instead of copying it, such as node_modules"
+    parser.add_argument("--ignore", metavar="DIR", action="append", default=[], help=text)
+    parser.add_argument("--list", action="store_true", help="list the copies of the workspace")
     parser.add_argument("--stat", action="store_true", help="a line for each change, without the diff")
     parser.add_argument("--discard", action="store_true", help="remove the copy with its changes")
     parser.set_defaults(run=_changes)
@@ -68,8 +83,10 @@ def _copy_of(options: Namespace) -> WorkspaceCopy:
 
 
 def _changes(options: Namespace) -> int:
+    if options.list:
+        return _list_copies(options)
     try:
-        copy = Workspace(options.workspace).copy() if options.new else _copy_of(options)
+        copy = _new_copy(options) if options.new else _copy_of(options)
         if options.new and not options.json:
             write(copy.path)
             return 0
@@ -84,6 +101,36 @@ def _changes(options: Namespace) -> int:
         write_json({"copy": copy.id, "path": copy.path, "not_copied": copy.not_copied, "changes": changes.to_list()})
     else:
         write(changes.summary() if options.stat or not changes else changes.diff())
+    return 0
+
+
+def _new_copy(options: Namespace) -> WorkspaceCopy:
+    """Copy the workspace, with progress on a terminal; ask there about a large one."""
+    workspace = Workspace(options.workspace)
+
+    def copy(**limit: None) -> WorkspaceCopy:
+        if not is_terminal(sys.stderr):
+            return workspace.copy(ignore=options.ignore, **limit)
+        with ProgressLine() as line:
+            report = lambda done, total: line(done, total, "files copied")  # noqa: E731
+            return workspace.copy(ignore=options.ignore, on_progress=report, **limit)
+
+    try:
+        return copy()
+    except WorkspaceTooLargeError as error:
+        text = f"{str(error).partition(':')[0]}: copy it?"
+        question = Question(text, choices=("yes", "no"), tool="changes", context=Context())
+        if answer_on_terminal(question) != "yes":
+            raise CommandError(text, "--ignore DIR shares large folders", status=1) from error
+    return copy(limit=None)
+
+
+def _list_copies(options: Namespace) -> int:
+    copies = Workspace(options.workspace).copies()
+    if options.json:
+        write_json([{"copy": copy.id, "path": copy.path, "time": copy.time} for copy in copies])
+    else:
+        write_table([("COPY", "CREATED", "PATH"), *((copy.id, local_time(copy.time), copy.path) for copy in copies)])
     return 0
 
 

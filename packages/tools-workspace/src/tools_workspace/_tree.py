@@ -40,16 +40,19 @@ class State(NamedTuple):
 
     def has_changed(self, other: State) -> bool:
         """Return whether the content or the mode may differ; a folder changes with its mode alone."""
-        return self.mode != other.mode or (self.kind != "folder" and self[1:] != other[1:])
+        return self != other and (self.mode != other.mode or (self.kind != "folder" and self[1:] != other[1:]))
 
 
 def state_of(path: str) -> State | None:
     """Return the state of a path, without following links; None if it does not exist."""
     try:
-        result = os.lstat(path)
+        return _state(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return State(result.st_mode, result.st_size, result.st_mtime_ns, result.st_ino, result.st_ctime_ns)
+
+
+def _state(info: os.stat_result) -> State:
+    return State(info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, info.st_ctime_ns)
 
 
 def scan(folder: str, skip: Iterable[str] = ()) -> dict[str, State]:
@@ -59,22 +62,14 @@ def scan(folder: str, skip: Iterable[str] = ()) -> dict[str, State]:
     pending = [""]
     while pending:
         prefix = pending.pop()
-        try:
-            entries = os.scandir(os.path.join(folder, prefix))
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # deleted meanwhile
-        with entries:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(folder, prefix)) as entries:
             for entry in entries:
                 path = prefix + entry.name
-                if path in skipped:
-                    continue
-                try:
-                    info = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:
-                    continue
-                result[path] = State(info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, info.st_ctime_ns)
-                if stat.S_ISDIR(info.st_mode):
-                    pending.append(path + "/")
+                with suppress(FileNotFoundError):  # deleted meanwhile
+                    if path not in skipped:
+                        result[path] = _state(entry.stat(follow_symlinks=False))
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(path + "/")
     return result
 
 
@@ -126,13 +121,21 @@ def _run_copy(words: list[str]) -> Iterator[str]:
     with (
         tempfile.TemporaryFile("w+", errors="replace") as problems,
         subprocess.Popen(
-            [*COPY, "--", *words], stdout=subprocess.PIPE, stderr=problems, text=True, errors="replace"
+            [*COPY, "--", *words],
+            stdout=subprocess.PIPE,
+            stderr=problems,
+            text=True,
+            errors="replace",
+            env=os.environ | {"LC_ALL": "C"},
         ) as process,
     ):
         yield from process.stdout or ()
         if process.wait():
             problems.seek(0)
-            raise WorkspaceError(f"the workspace cannot be copied: {problems.read().strip()[-500:]}")
+            # A file that was deleted since the scan, such as by a build, is not a problem.
+            lines = [line for line in problems if not line.endswith(": No such file or directory\n")]
+            if lines or process.returncode < 0:
+                raise WorkspaceError(f"the workspace cannot be copied: {''.join(lines).strip()[-500:]}")
 
 
 def copy_file(source: str, target: str) -> None:
@@ -156,18 +159,14 @@ def remove_tree(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-def same_content(first: str, second: str) -> bool:
-    """Return whether two files have the same bytes, or two links the same target."""
-    if os.path.islink(first) or os.path.islink(second):
-        return os.path.islink(first) and os.path.islink(second) and os.readlink(first) == os.readlink(second)
-    try:
-        with open(first, "rb") as old, open(second, "rb") as new:
-            while data := old.read(1 << 20):
-                if data != new.read(len(data)):
-                    return False
-            return not new.read(1)
-    except OSError:
+def same_content(first: str, second: str, first_state: State, second_state: State) -> bool:
+    """Return whether two paths of the same kind have the same bytes or the same target; folders always do."""
+    if first_state.kind == "folder":
+        return True
+    if first_state.size != second_state.size:
         return False
+    old, new = fingerprint(first), fingerprint(second)
+    return old is not None and new is not None and old[2] == new[2]
 
 
 def fingerprint(path: str) -> list[str | int] | None:

@@ -6,18 +6,21 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 from tools_core.files import cache_path, is_inside, replace, state_path, user_folders, workspace_path
 from tools_workspace import _apply, _history
 from tools_workspace._changes import Change, Changes, compare
 from tools_workspace._history import Changeset, changesets, new_id
-from tools_workspace._tree import WorkspaceError, copy_tree, fingerprint, locked, remove_tree, scan, state_of
+from tools_workspace._tree import WorkspaceError, copy_tree, locked, remove_tree, scan
 
-States: TypeAlias = dict[str, Sequence[int]]  # the fields of State, by path
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
+
+
+class WorkspaceTooLargeError(WorkspaceError):
+    """A workspace has more bytes than the limit of its copies."""
 
 
 class Workspace:
@@ -30,8 +33,8 @@ class Workspace:
         self,
         folder: str | os.PathLike[str] | None = None,
         *,
-        keep_days: float = _history.KEEP_DAYS,
-        keep_bytes: int = _history.KEEP_BYTES,
+        keep_days: float = 30,
+        keep_bytes: int = 2_000_000_000,
     ) -> None:
         self.path = os.path.realpath(workspace_path(folder))
         if not os.path.isdir(self.path):
@@ -57,49 +60,53 @@ class Workspace:
             on_progress: Receives the number of copied entries and of all entries.
 
         Raises:
-            WorkspaceError: The workspace is larger than `limit`, or cannot be read.
+            WorkspaceTooLargeError: The workspace is larger than `limit`.
+            WorkspaceError: The workspace cannot be read or copied.
         """
         shared = sorted({os.path.normpath(path) for path in ignore if os.path.isdir(os.path.join(self.path, path))})
+        for path in shared:
+            if os.path.isabs(path) or path.split(os.sep)[0] in ("..", "."):
+                raise WorkspaceError(f"ignore={path!r} is not in the workspace: name folders relative to it")
         # If the workspace is the user's home: neither earlier copies, nor the files that decide what tools may do.
         private = [_copies_folder(), *user_folders()]
         skip = [*shared, *(os.path.relpath(path, self.path) for path in private if is_inside(path, [self.path]))]
         os.makedirs(_copies_folder(), mode=0o700, exist_ok=True)
         _history.remove_incomplete(_copies_folder(), "copy.json")
-        tree_of_originals = scan(self.path, skip)
-        size = sum(state.size for state in tree_of_originals.values() if state.kind == "file")
+        originals = scan(self.path, skip)
+        size = sum(state.size for state in originals.values() if state.kind == "file")
         if limit is not None and size > limit:
-            raise WorkspaceError(
-                f"{self.path} has {size:,} bytes in {len(tree_of_originals):,} files: "
+            raise WorkspaceTooLargeError(
+                f"{self.path} has {size:,} bytes in {len(originals):,} files: "
                 "pass limit=None to copy it anyway, or ignore= for folders to share"
             )
-        id = new_id()
-        folder = os.path.join(_copies_folder(), id)
+        folder = os.path.join(_copies_folder(), new_id())
         tree = os.path.join(folder, os.path.basename(self.path) or "workspace")
         os.makedirs(folder, mode=0o700)
         try:
-            special = copy_tree(self.path, tree, tree_of_originals, skip, on_progress)
+            special = copy_tree(self.path, tree, originals, skip, on_progress)
             for path in shared:
                 os.symlink(os.path.join(self.path, path), os.path.join(tree, path))
-            copies: States = dict(scan(tree, skip))
-        except BaseException:
+            head = {"workspace": self.path, "path": tree, "time": time.time(), "skip": skip, "special": special}
+            originals = {path: state for path, state in originals.items() if path not in special}
+            for name, content in (("originals", originals), ("copies", scan(tree, skip)), ("copy", head)):
+                replace(os.path.join(folder, f"{name}.json"), json.dumps(content).encode())
+        except BaseException as error:
             remove_tree(folder)
+            if isinstance(error, OSError):
+                raise WorkspaceError(f"the workspace cannot be copied: {error}") from error
             raise
-        originals: States = {path: state for path, state in tree_of_originals.items() if path not in special}
-        copy = WorkspaceCopy(self, id, tree)
-        copy._write(originals, copies, skip, special, time.time())
-        return copy
+        return WorkspaceCopy(self, head)
 
     def copies(self) -> list[WorkspaceCopy]:
         """Return the copies of this workspace that were not discarded, the latest first."""
         result = []
-        for id in sorted(_names(_copies_folder()), reverse=True):
+        for id in _history.names_in(_copies_folder()):
             try:
-                with open(os.path.join(_copies_folder(), id, "copy.json"), encoding="utf-8") as file:
-                    head = json.load(file)
-            except (OSError, ValueError):
-                continue  # still being made, or killed while it was
+                head = _read(os.path.join(_copies_folder(), id), "copy")
+            except FileNotFoundError:
+                continue  # being made or removed, or killed meanwhile
             if head["workspace"] == self.path:
-                result.append(WorkspaceCopy(self, id, head["path"]))
+                result.append(WorkspaceCopy(self, head))
         return result
 
     def changesets(self) -> list[Changeset]:
@@ -111,46 +118,33 @@ class Workspace:
 
         Raises:
             ConflictError: A file changed since; nothing was undone.
-            WorkspaceError: There is nothing to undo.
+            WorkspaceError: There is nothing to undo, or a file cannot be written.
         """
-        with locked(self._lock_path):
-            candidates = [
-                changeset
-                for changeset in self.changesets()
-                if (changeset.state != "undone" if id is None else changeset.id == id)
-            ]
-            if not candidates:
-                missing = f"there is no changeset {id} of {self.path}" if id else f"nothing to undo in {self.path}"
-                raise WorkspaceError(missing)
-            latest = candidates[0]
-            if latest.state == "undoing":  # a killed process began it
-                _apply.finish(latest.id)
-            else:
-                _apply.undo(latest.id)
-        return next(changeset for changeset in self.changesets() if changeset.id == latest.id)
+        with self._locked():
+            id = _history.open_changeset(self.path, id).id
+            _apply.undo(id)
+            return _history.open_changeset(self.path, id)
 
-    def _finish_interrupted(self) -> None:
-        """Finish what killed processes began."""
-        for changeset in self.changesets():
-            if changeset.state in ("applying", "undoing"):
-                _apply.finish(changeset.id)
-
-    @property
-    def _lock_path(self) -> str:
+    def _locked(self) -> Any:
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
-        return state_path(os.path.join("locks", f"{name}.lock"))
+        return locked(state_path(os.path.join("locks", f"{name}.lock")))
 
 
 class WorkspaceCopy:
     """A copy of a workspace, whose `path` is the workspace of tools and agents; `os.fspath(copy)` is the path.
 
-    As a context manager it is discarded in the end, unless an exception leaves the block.
+    `not_copied` names the sockets, pipes and devices that the copy lacks; `time` is in seconds since 1970. As a context
+    manager the copy is discarded in the end, unless an exception leaves the block.
     """
 
-    def __init__(self, workspace: Workspace, id: str, path: str) -> None:
+    def __init__(self, workspace: Workspace, head: Mapping[str, Any]) -> None:
         self.workspace = workspace
-        self.id = id
-        self.path = path
+        self.path: str = head["path"]
+        self.time: float = head["time"]
+        self.not_copied: list[str] = head["special"]
+        self._skip: list[str] = head["skip"]
+        self._folder = os.path.dirname(self.path)
+        self.id = os.path.basename(self._folder)
 
     def __fspath__(self) -> str:
         return self.path
@@ -167,117 +161,74 @@ class WorkspaceCopy:
         if error is None:
             self.discard()
 
-    @property
-    def not_copied(self) -> list[str]:
-        """Sockets, pipes and devices, which the copy lacks."""
-        return list(self._read("copy.json")["special"])
-
     def changes(self) -> Changes:
-        """Return what differs from the workspace, as it was when the copy was made."""
-        originals, copies, skip = self._states()
-        return compare(self.workspace.path, self.path, originals, copies, skip)
+        """Return the differences that tools made in the copy and that the workspace does not have."""
+        try:
+            states = _read(self._folder, "copies")
+        except FileNotFoundError as error:
+            raise WorkspaceError(f"the copy {self.id} was discarded") from error
+        return compare(self.workspace.path, self.path, states, self._skip)
 
-    def apply(self, paths: Iterable[str] | None = None, *, title: str = "") -> Changeset | None:
+    def apply(self, paths: Iterable[str] | None = None, *, title: str = "", session: str = "") -> Changeset | None:
         """Apply all changes, or the changes of some files and folders, to the workspace.
 
         The workspace is changed file by file, and each file is either old or new at any time. After a kill, the next
-        `apply` or `undo` finishes or reverts the rest. Returns None if there is nothing to apply.
+        `apply` or `undo` reverts the interrupted one first. Returns None if there is nothing to apply. The changeset
+        records `title`, such as the command, and `session`, the session of an agent.
 
         Raises:
             ConflictError: An original changed since the copy was made; nothing was applied.
             WorkspaceError: A path names no change, or a file could not be written; nothing was applied.
         """
-        with locked(self.workspace._lock_path):
-            self.workspace._finish_interrupted()
-            originals, copies, skip = self._states()
-            changes = list(compare(self.workspace.path, self.path, originals, copies, skip))
+        with self.workspace._locked():
+            for changeset in self.workspace.changesets():
+                if changeset.state in ("applying", "undoing"):  # a killed process began it
+                    _apply.undo(changeset.id)
+            changes = self.changes()
             selected = changes if paths is None else _select(changes, paths)
-            pending = self._already_applied(selected, originals, copies)
-            if not pending:
+            if not selected:
                 return None
-            _apply.check_originals(self.workspace.path, pending, originals)
-            id = _apply.apply(self.workspace.path, self.path, pending, title)
-            self._refresh(pending, originals, copies, skip)
-            _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, [id])
-        return next(changeset for changeset in self.workspace.changesets() if changeset.id == id)
+            touched = sorted({path for change in selected for path in (change.path, change.old_path)})
+            _apply.check_originals(self.workspace.path, self.id, touched, _read(self._folder, "originals"))
+            details = {"title": title, "session": session, "copy": self.id}
+            id = _apply.apply(self.workspace.path, self.path, selected, details)
+            _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, id)
+            return _history.open_changeset(self.workspace.path, id)
 
     def discard(self) -> None:
         """Remove the copy with all its changes."""
-        remove_tree(os.path.dirname(self.path))
-
-    def _already_applied(self, changes: list[Change], originals: States, copies: States) -> list[Change]:
-        """Return the changes that the workspace does not have yet, such as after a kill before the record of states."""
-        done: list[Change] = []
-        pending: list[Change] = []
-        for change in changes:
-            is_done = all(
-                fingerprint(os.path.join(self.workspace.path, path)) == fingerprint(os.path.join(self.path, path))
-                for path in {change.path, change.old_path}
-            )
-            (done if is_done else pending).append(change)
-        if done:
-            self._refresh(done, originals, copies, self._read("copy.json")["skip"])
-        return pending
-
-    def _refresh(self, changes: list[Change], originals: States, copies: States, skip: list[str]) -> None:
-        """Record the states of applied paths, so that they are no longer changes."""
-        for path in {path for change in changes for path in (change.path, change.old_path)}:
-            for states, root in ((originals, self.workspace.path), (copies, self.path)):
-                state = state_of(os.path.join(root, path))
-                if state is None:
-                    states.pop(path, None)
-                else:
-                    states[path] = state
-        head = self._read("copy.json")
-        self._write(originals, copies, skip, head["special"], head["time"])
-
-    def _states(self) -> tuple[States, States, list[str]]:
-        states = self._read("states.json")
-        return states["originals"], states["copies"], self._read("copy.json")["skip"]
-
-    def _read(self, name: str) -> dict[str, Any]:
-        try:
-            with open(os.path.join(os.path.dirname(self.path), name), encoding="utf-8") as file:
-                result: dict[str, Any] = json.load(file)
-        except FileNotFoundError as error:
-            raise WorkspaceError(f"the copy {self.id} was discarded") from error
-        return result
-
-    def _write(self, originals: States, copies: States, skip: list[str], special: list[str], created: float) -> None:
-        folder = os.path.dirname(self.path)
-        replace(os.path.join(folder, "states.json"), json.dumps({"originals": originals, "copies": copies}).encode())
-        head = {"workspace": self.workspace.path, "path": self.path, "time": created, "skip": skip, "special": special}
-        replace(os.path.join(folder, "copy.json"), json.dumps(head).encode())
+        remove_tree(self._folder)
 
 
-def _select(changes: list[Change], paths: Iterable[str]) -> list[Change]:
+def _select(changes: Changes, paths: Iterable[str]) -> list[Change]:
     """Return the changes of paths and of everything below them, with the new folders that these need."""
-    selected: list[Change] = []
+    selected: set[Change] = set()
     for path in map(os.path.normpath, paths):
-        matches = [
+        matches = {
             change
             for change in changes
-            for name in {change.path, change.old_path}
+            for name in (change.path, change.old_path)
             if path in (".", name) or name.startswith(f"{path}/")
-        ]
+        }
         if not matches:
-            raise WorkspaceError(
-                f"{path} has no changes; changed: {', '.join(c.path for c in changes[:10]) or 'nothing'}"
-            )
-        selected += [change for change in matches if change not in selected]
-    for change in changes:
-        is_parent = any(other.path.startswith(f"{change.path}/") for other in selected)
-        if change.type == "folder" and change.kind == "added" and is_parent and change not in selected:
-            selected.append(change)
-    return [change for change in changes if change in selected]
+            names = ", ".join(change.path for change in changes[:10]) or "nothing"
+            raise WorkspaceError(f"{path} has no changes; changed: {names}")
+        selected |= matches
+    parents = {parent for change in selected for parent in _parents(change.path)}
+    folders = {change.path for change in changes if change.kind == "added" and change.path in parents}
+    # If such a folder replaces a file, the deletion of the file has the same path.
+    return [change for change in changes if change in selected or change.path in folders]
+
+
+def _parents(path: str) -> Iterable[str]:
+    while path := os.path.dirname(path):
+        yield path
 
 
 def _copies_folder() -> str:
     return os.path.realpath(cache_path("copies"))
 
 
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
+def _read(folder: str, name: str) -> Any:
+    with open(os.path.join(folder, f"{name}.json"), encoding="utf-8") as file:
+        return json.load(file)
