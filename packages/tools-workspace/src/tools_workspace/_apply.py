@@ -29,9 +29,18 @@ class ConflictError(WorkspaceError):
         super().__init__(f"{message}: {', '.join(self.paths)}")
 
 
-def check_originals(workspace: str, copy_id: str, paths: Iterable[str], originals: Mapping[str, Sequence[int]]) -> None:
-    """Raise ConflictError if a path is neither as the copy found it nor as the latest changeset of the copy left it."""
-    left: dict[str, tuple[Mapping[str, Any], str]] = {}
+def check_originals(
+    workspace: str,
+    copy_id: str,
+    paths: Iterable[str],
+    originals: Mapping[str, Sequence[int]],
+    fingerprints: Mapping[str, Fingerprint],
+) -> None:
+    """Raise ConflictError if a path is neither as the copy found it nor as the latest changeset of the copy left it.
+
+    The copy found the states `originals`, or for some files the `fingerprints`.
+    """
+    left = {path: ({"path": path, "old": content}, "old") for path, content in fingerprints.items()}
     for changeset in reversed(history.changesets(workspace)):
         if changeset.copy == copy_id:
             side = "old" if changeset.state == "undone" else "new"
@@ -120,7 +129,7 @@ def _keep(path: str, target: str) -> Fingerprint:
     if state is None or state.kind != "file":
         return fingerprint(path)
     copy_file(path, target)
-    return fingerprint(target)
+    return fingerprint(target, path)
 
 
 def _matches(path: str, expected: Fingerprint) -> bool:
@@ -214,7 +223,7 @@ def _write_temporary(step: _Step) -> None:
         os.symlink(str(target), step.temporary)
     else:
         copy_file(step.source, step.temporary)
-        if fingerprint(step.temporary) != step.after:
+        if fingerprint(step.temporary, step.place) != step.after:
             raise WorkspaceError(f"{step.source} changed while it was applied, so nothing was applied")
     if os.geteuid() == 0:  # the new file belongs to the owner of the old one, or of the folder
         owner = os.lstat(step.place if os.path.lexists(step.place) else os.path.dirname(step.place))

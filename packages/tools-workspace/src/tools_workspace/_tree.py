@@ -163,22 +163,47 @@ def same_content(first: str, second: str, first_state: State, second_state: Stat
     """Return whether two paths of the same kind have the same bytes or the same target; folders always do."""
     if first_state.kind == "folder":
         return True
-    if first_state.size != second_state.size:
+    if first_state.size != second_state.size and not is_git_index(first):
         return False
     old, new = fingerprint(first), fingerprint(second)
     return old is not None and new is not None and old[2] == new[2]
 
 
-def fingerprint(path: str) -> list[str | int] | None:
-    """Return what decides whether two places hold the same: kind, mode, and the content; None for nothing."""
+def fingerprint(path: str, name: str = "") -> list[str | int] | None:
+    """Return what decides whether two places hold the same: kind, mode, and the content; None for nothing.
+
+    `name` is the path in the workspace of a file that is stored elsewhere.
+    """
     state = state_of(path)
     if state is None:
         return None
     mode = stat.S_IMODE(state.mode)
     if state.kind == "file":
         with open(path, "rb") as file:
+            if is_git_index(name or path):
+                return ["file", mode, hashlib.sha256(_staged(file.read())).hexdigest()]
             return ["file", mode, hashlib.file_digest(file, "sha256").hexdigest()]
     return ["link", 0, os.readlink(path)] if state.kind == "link" else [state.kind, mode, ""]
+
+
+def is_git_index(path: str) -> bool:
+    """Return whether a file lists what is staged in a repository: `git status` rewrites it with the times of files."""
+    return path.endswith("/index") and "/.git/" in f"/{path}"
+
+
+def _staged(index: bytes) -> bytes:
+    """Return the entries of an index without the times, sizes and numbers of files; other formats unchanged."""
+    if not index.startswith(b"DIRC\0\0\0\2"):
+        return index
+    result = []
+    start = 12
+    for _ in range(int.from_bytes(index[8:12], "big")):
+        end = index.find(b"\0", start + 62)  # of the path
+        if end < 0:
+            return index
+        result.append(index[start + 24 : start + 28] + index[start + 40 : end + 1])
+        start += (end - start + 8) // 8 * 8
+    return b"".join(result)
 
 
 @contextmanager

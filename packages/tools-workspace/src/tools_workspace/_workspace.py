@@ -14,7 +14,7 @@ from tools_core.files import cache_path, is_inside, replace, state_path, user_fo
 from tools_workspace import _apply, _history
 from tools_workspace._changes import Change, Changes, compare
 from tools_workspace._history import Changeset, changesets, new_id
-from tools_workspace._tree import WorkspaceError, copy_tree, locked, remove_tree, scan
+from tools_workspace._tree import WorkspaceError, copy_tree, fingerprint, is_git_index, locked, remove_tree, scan
 
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
 
@@ -87,8 +87,14 @@ class Workspace:
             for path in shared:
                 os.symlink(os.path.join(self.path, path), os.path.join(tree, path))
             head = {"workspace": self.path, "path": tree, "time": time.time(), "skip": skip, "special": special}
+            indexes = {path: fingerprint(os.path.join(tree, path)) for path in originals if is_git_index(path)}
             originals = {path: state for path, state in originals.items() if path not in special}
-            for name, content in (("originals", originals), ("copies", scan(tree, skip)), ("copy", head)):
+            for name, content in (
+                ("indexes", indexes),
+                ("originals", originals),
+                ("copies", scan(tree, skip)),
+                ("copy", head),
+            ):
                 replace(os.path.join(folder, f"{name}.json"), json.dumps(content).encode())
         except BaseException as error:
             remove_tree(folder)
@@ -189,7 +195,8 @@ class WorkspaceCopy:
             if not selected:
                 return None
             touched = sorted({path for change in selected for path in (change.path, change.old_path)})
-            _apply.check_originals(self.workspace.path, self.id, touched, _read(self._folder, "originals"))
+            originals, indexes = (_read(self._folder, name) for name in ("originals", "indexes"))
+            _apply.check_originals(self.workspace.path, self.id, touched, originals, indexes)
             details = {"title": title, "session": session, "copy": self.id}
             id = _apply.apply(self.workspace.path, self.path, selected, details)
             _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, id)
