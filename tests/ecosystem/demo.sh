@@ -82,6 +82,7 @@ mkdir "$workspace/office"
 cd "$workspace/office"
 cp ../notes.txt ../first.py .
 export ASK_TOOLS_SESSIONS=$workspace/sessions XDG_CONFIG_HOME=$workspace XDG_STATE_HOME=$workspace
+export XDG_CACHE_HOME=$workspace/cache
 say "An agent calls the installed tools; this one follows a script, and needs no key. What changes files is asked about:"
 show ask-tools run "Look around" --model scripted:demo --session tidy </dev/null || echo "(exit code $?)"
 
@@ -91,5 +92,35 @@ show ask-tools sessions list
 
 say "MCP clients such as Claude Code can use the tools, too:"
 HOME=$workspace show ask-tools mcp install claude-code --dry-run
+
+mkdir "$workspace/desk"
+cd "$workspace/desk"
+printf '# Notes\n\nbuy milk\n' >notes.md
+printf 'milk,2\n' >budget.csv
+printf 'old\n' >draft.bak
+say "A preview runs the agent in a copy of the folder. This one edits a file, and a command deletes one file too many:"
+show ask-tools run "Tidy this folder" --model scripted:demo --preview --yes --session desk </dev/null
+show ls
+
+say "Look at what really changed, apply the good part, and undo it:"
+show ask-tools changes
+show ask-tools apply notes.md draft.bak
+show ls
+show ask-tools undo
+show ls
+show ask-tools changes --discard
+
+say "Kill a run in the middle:"
+echo "\$ ask-tools run 'Tidy this folder' --model scripted:demo --preview --yes --session killed & kill -9 \$!"
+ask-tools run "Tidy this folder" --model scripted:demo --preview --yes --session killed >../output 2>&1 </dev/null &
+until grep --quiet "→ list" ../output || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
+kill -9 $! 2>/dev/null || true
+wait $! 2>/dev/null || echo "(exit code $?)"
+cat ../output
+
+say "The session continues, and finished calls are not repeated. The folder is unchanged until you apply:"
+show ask-tools run --session killed --preview --yes </dev/null
+show ls
+show ask-tools apply
 
 say "That is all. Next: README.md, and make test."

@@ -65,6 +65,8 @@ def _tidy(results: Sequence[ToolResult]) -> Reply:
     by_tool = {result.name: result for result in results}
     if "list_directory" not in by_tool:
         return ["I am a script, not a model. First I look at the folder.", ToolCall(None, "list_directory", {})]
+    if by_tool["list_directory"].error is not None:
+        return f"I could not look at the folder: {by_tool['list_directory'].content}"
     files = re.findall(r"(?m)^(.+) \([\d,]+ bytes\)$", by_tool["list_directory"].content)
     leftovers = [name for name in files if _LEFTOVER.fullmatch(name)]
     notes = min((name for name in files if _NOTES.fullmatch(name)), key=lambda name: (len(name), name), default=None)
@@ -90,7 +92,8 @@ def _tidy(results: Sequence[ToolResult]) -> Reply:
     if is_deleted and others:
         text += f" {others[0]} was one too many: look at the diff, apply the rest, or undo it."
     if deleted and not is_deleted:
-        text += " I delete files in a preview alone: add --preview."
+        is_original = by_tool["bash"].error is None
+        text += f" I {'delete files in a preview alone: add --preview' if is_original else 'could not delete files'}."
     return text
 
 
