@@ -79,7 +79,7 @@ def tool_page(package: str, tool: Tool) -> str:
             f"# {tool.name}\n",
             f"{' · '.join(facts)}\n",
             "A model reads this description:\n",
-            *(f"> {line}".rstrip() for line in definition["description"].splitlines()),
+            *(f"> {line}".rstrip() for line in quoted(definition["description"]).splitlines()),
             "",
             "## Parameters\n",
             *rows,
@@ -90,6 +90,12 @@ def tool_page(package: str, tool: Tool) -> str:
             "",
         ]
     )
+
+
+def quoted(description: str) -> str:
+    """Return a description as Markdown; paragraphs of several lines are examples of a format."""
+    paragraphs = description.split("\n\n")
+    return "\n\n".join(f"```text\n{text}\n```" if "\n" in text else text for text in paragraphs)
 
 
 def type_of(schema: dict[str, Any]) -> str:
