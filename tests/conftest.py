@@ -7,12 +7,14 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -146,3 +148,49 @@ def model_server():
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+@pytest.fixture(scope="session")
+def postgresql(tmp_path_factory):
+    """A PostgreSQL server in a temporary folder."""
+    matches = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    initdb = shutil.which("initdb") or (str(matches[-1]) if matches else None)
+    if initdb is None:
+        pytest.skip("PostgreSQL is not installed")
+    pytest.importorskip("psycopg")
+    pytest.importorskip("sqlalchemy")
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder:  # a short path, for the socket
+        server = PostgreSQL(Path(initdb).resolve().parent, folder)
+        server.start()
+        yield server
+        server.stop()
+
+
+class PostgreSQL:
+    def __init__(self, programs, folder):
+        self.programs, self.folder = programs, folder
+        self.user = "nobody" if os.geteuid() == 0 else None  # the server refuses to run as root
+        if self.user:
+            shutil.chown(folder, self.user)
+        self._run("initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
+        self._numbers = count(1)
+
+    def start(self):
+        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c shared_buffers=16MB"
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-o", options, "-l", f"{self.folder}/log", "-w", "start")
+
+    def stop(self):
+        self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
+
+    def new_database(self):
+        """Return the URL of an empty schema, which takes less time to create than a database."""
+        name = f"test{next(self._numbers)}"
+        self._run("psql", "-h", self.folder, "-U", "tester", "-c", f"CREATE SCHEMA {name}", "postgres")
+        return f"postgresql://tester@/postgres?host={self.folder}&options=-csearch_path%3D{name}"
+
+    def _run(self, program, *arguments):
+        command = [self.programs / program, *arguments]
+        with open(f"{self.folder}/output", "w+") as output:  # not a pipe, which the server would keep open
+            code = subprocess.call(command, user=self.user, cwd=self.folder, stdout=output, stderr=output)
+            output.seek(0)
+            assert code == 0, output.read()

@@ -1,3 +1,5 @@
 """Code mode: a model writes Python that calls tools, under policy and approval."""
 
-__all__: list[str] = []
+from tools_code._code_mode import CodeMode
+
+__all__ = ["CodeMode"]

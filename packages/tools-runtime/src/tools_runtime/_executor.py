@@ -82,6 +82,10 @@ class Executor:
         if approve is not None and approve != "all" and not callable(approve):
             raise TypeError(f'approve is a function of an ApprovalRequest, "all" or None; got {approve!r}')
         check_concurrency(max_concurrency)
+        self.hooks = hooks
+        self.policy = policy
+        self.approve = approve
+        self.runtime = runtime
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
         self.error_policy = error_policy
@@ -192,6 +196,8 @@ class Executor:
         tools = self._tools if isinstance(self._tools, Mapping) else self._tools_for(context)
         places = [self._place(call, tools, context) for call in calls]
         base = Context() if context is None else context.for_call()  # cancelled when the caller stops
+        if base.caller is None:
+            base.caller = self
         batch = Batch(base, tools, lambda call: self._place(call, tools, context), self._hooks, self._approver)
         executions: list[Execution] = []
         for call, place in zip(calls, places, strict=True):

@@ -43,10 +43,12 @@ class Kernel:
         self._output = Output()  # of the running code
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
-        number = theirs.detach()  # `start` closes it
+        number = theirs.detach()  # `start` closes it, and `extra`
         options = ["-s", "-P", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
         try:
-            self.process = start(command._replace(arguments=[*command.arguments, *options], extra=[number]))
+            self.process = start(
+                command._replace(arguments=[*command.arguments, *options], extra=[*command.extra, number])
+            )
         except BaseException:
             self._channel.close()
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,7 @@ from tools_shell._tools._shell_tool import ShellTool
 from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Unpack
 
     from tools_shell._process._run import Outcome
@@ -92,6 +92,32 @@ class Python(ShellTool):
             notes.append("the code was interrupted; the variables of the session remain")
         return self._result(output, outcome, reply, kernel, more, notes)
 
+    def run(
+        self,
+        code: str,
+        context: Context,
+        *,
+        setup: str = "",
+        timeout: float = DEFAULT,
+        descriptors: Sequence[int] = (),
+    ) -> Result:
+        """Run code in a new interpreter, and wait for its end, for a tool that runs code; the result is as usual.
+
+        `setup` is code that runs first, in the same namespace. `descriptors` are inherited under their numbers, and
+        closed here: with a socket, the code can send requests to this process.
+        """
+        limit = limit_of(timeout, context.remaining)
+        output = Output(self.redactor())
+        cancelled = output.watch(context)
+        kernel = self._start(self._interpreter or executable(None), context, ".", b"", descriptors=descriptors)
+        if setup:
+            outcome, reply = kernel.run(setup, output, limit, cancelled)
+            if reply is None or "traceback" in reply:
+                kernel.end("the setup failed")
+                return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
+        outcome, reply = kernel.run_once(code, output, limit, cancelled)
+        return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
+
     def _result(
         self,
         output: Output,
@@ -118,9 +144,24 @@ class Python(ShellTool):
             notes.append(facts["note"])
         return report(output, record, outcome, kernel.isolation, answer=answer, notes=notes, images=images)
 
-    def _start(self, python: str, context: Context, workdir: str, stdin: bytes, *, is_lasting: bool = False) -> Kernel:
+    def _start(
+        self,
+        python: str,
+        context: Context,
+        workdir: str,
+        stdin: bytes,
+        *,
+        is_lasting: bool = False,
+        descriptors: Sequence[int] = (),
+    ) -> Kernel:
         folders, has_stdin = folders_of(python), bool(stdin)
-        with self.prepared(
-            context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting
-        ) as command:
-            return Kernel(command, stdin)
+        remaining = descriptors
+        try:
+            with self.prepared(
+                context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting
+            ) as command:
+                remaining = ()  # the kernel closes them
+                return Kernel(command._replace(extra=descriptors), stdin)
+        finally:
+            for descriptor in remaining:
+                os.close(descriptor)

@@ -35,4 +35,4 @@ class SessionApprovals(Approvals):
 
 
 def _run_of(request: ApprovalRequest) -> Run:
-    return cast("Run", request.context.caller)
+    return cast("Run", request.context.caller).owner

@@ -52,7 +52,7 @@ class Calls:
     def execute(self, calls: Sequence[ToolCall]) -> Steps:
         """Run calls. Calls that wait for approval stay without a result. The run may be interrupted after each."""
         run = self._run
-        context = Context(workspace=run.workspace, state=run.context, run_id=self._session.key)
+        context = Context(workspace=run.workspace, state=run.context, run_id=run.owner.session.key)
         context.caller = run
         context.on_ask = self.answer
         self._context = context

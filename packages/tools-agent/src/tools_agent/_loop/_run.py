@@ -31,7 +31,10 @@ _REPEAT = "Your reply does not match the required output: {}. Reply again with o
 
 
 class Run:
-    """One run of an agent on a session. `caller` is the run that calls the agent as a tool."""
+    """One run of an agent on a session. `caller` is the run that calls the agent as a tool.
+
+    `owner` is the run that its calls belong to: what tools remember and what the user approves for a run is that run's.
+    """
 
     def __init__(  # noqa: PLR0913  (the agent creates it)
         self,
@@ -45,6 +48,7 @@ class Run:
         executor: Executor,
         workspace: Any,
         caller: Run | None = None,
+        is_part: bool = False,
         is_async: bool = False,
     ) -> None:
         self.agent = agent
@@ -55,6 +59,7 @@ class Run:
         self.executor = executor
         self.workspace = workspace
         self.caller = caller
+        self.owner: Run = self if caller is None or not is_part else caller.owner
         self.is_async = is_async
         self.event_loop: asyncio.AbstractEventLoop | None = None  # of an asynchronous run
         self.depth: int = 0 if caller is None else caller.depth + 1

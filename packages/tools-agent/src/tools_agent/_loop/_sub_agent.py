@@ -1,18 +1,20 @@
-"""`AgentTool`: an agent as a tool of another one."""
+"""`AgentTool`, an agent as a tool of another one, and `delegate`, a call of a tool as the replies of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, cast
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import adrive, drive
 from tools_agent._loop._run import Run
-from tools_agent._messages import Assistant, User
+from tools_agent._messages import User
 from tools_core import Context, Effects, Result, Tool, ToolError
+from tools_runtime import Executor
 
 if TYPE_CHECKING:
+    from tools_agent._providers._provider import Provider
     from tools_agent._response import Response
     from tools_agent._session._session import Session
 
@@ -38,25 +40,15 @@ class AgentTool(Tool):
 
     def execute(self, context: Context, prompt: Annotated[str, "The whole task; the agent sees nothing else"]) -> Any:
         """Hand a task to an agent."""
-        caller = _caller_of(context)
-        agent = self._agent
-        inherited = {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
-        if isinstance(agent, type):
-            agent = agent(context=inherited)
+        caller, agent = _caller_of(context), self._agent
         if caller is not None and caller.depth >= caller.agent.max_depth:
             raise ToolError(
                 f"agents may call each other {caller.agent.max_depth} deep: do it yourself", "limit_exceeded"
             )
-        session = _session_of(agent, caller, context)
-        last = next(reversed(session), None)
-        if isinstance(last, Assistant) and not last.tool_calls:  # the run had ended, and its result was lost
-            return Result.text(last.content)
-        is_new = not any(isinstance(message, User) for message in session)
-        overlay = {name: value for name, value in inherited.items() if name not in agent.context}
-        is_async = caller is not None and caller.is_async
-        start = prompt if is_new else None
-        run = agent.new_run(start, context=overlay, session=session, caller=caller, is_async=is_async)
-        return self._arun(run, context, prompt) if is_async else self._run(run, context, prompt)
+        if not isinstance(agent, type):
+            return _Delegation(self, agent, context, {"prompt": prompt}, _text, bool).start()
+        new: Any = agent(context=_inherited(context))
+        return _Delegation(self, new, context, {"prompt": prompt}, _text, new.close).start()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the effects; a call can be repeated if its session is in a store, since it continues there."""
@@ -64,54 +56,136 @@ class AgentTool(Tool):
         is_stored = caller is not None and caller.session.store is not None
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
 
-    def _run(self, run: Run, context: Context, prompt: str) -> Result:
-        unregister = context.on_cancel(lambda: run.interrupt("cancelled"))
+
+def delegate(
+    tool: Tool,
+    context: Context,
+    arguments: Mapping[str, Any],
+    *,
+    model: Provider,
+    tools: Mapping[str, Tool],
+    read: Callable[[Response[Any]], Result],
+    close: Callable[[], object],
+) -> Result | Awaitable[Result]:
+    """Run a call of a tool as the replies of a model, whose calls are part of the caller's run.
+
+    Policy, hooks, approvals and the workspace are those of the caller, an agent or an executor, and tools see its
+    identity. In an agent with a store, the replies and results are stored as a session. If calls need approval, the
+    result is `approval_required`; with the answers, or after the process was killed, the same call continues there.
+
+    Args:
+        tool: The called tool.
+        context: The context of the call.
+        arguments: The arguments of the call; the first one is the prompt.
+        model: The provider of the replies.
+        tools: The tools that the replies may call.
+        read: Returns the result from the response of a run that completed or halted.
+        close: Called when the run has ended.
+    """
+    caller = context.caller
+    options: dict[str, Any] = {"on_ask": context.on_ask}
+    source: Any = None
+    if isinstance(caller, Run):
+        source, options = (
+            caller.agent,
+            {"tool_timeout": caller.agent.tool_timeout, "on_unknown": caller.agent.on_unknown},
+        )
+    elif isinstance(caller, Executor):
+        source = caller
+        options |= {"policy": caller.policy, "approve": caller.approve, "tool_timeout": caller.default_timeout}
+    if source is not None:
+        options |= {"hooks": source.hooks, "runtime": source.runtime, "error_policy": source.error_policy}
+    from tools_agent._agent import Agent  # it imports this module
+
+    agent: Any = Agent(
+        model=model, tools=tools, name=tool.name, workspace=context.workspace, max_steps=None, output_budget=None,
+        loop_detection=False, **options,
+    )  # fmt: skip
+    return _Delegation(tool, agent, context, arguments, read, lambda: (close(), agent.close()), is_part=True).start()
+
+
+class _Delegation:
+    """A call of a tool that is a run of an agent; with `is_part`, its calls belong to the run of the caller."""
+
+    def __init__(
+        self,
+        tool: Tool,
+        agent: Any,
+        context: Context,
+        arguments: Mapping[str, Any],
+        read: Callable[[Any], Result],
+        close: Callable[[], object],
+        *,
+        is_part: bool = False,
+    ) -> None:
+        self._tool, self._agent, self._context, self._arguments = tool, agent, context, arguments
+        self._read, self._close, self._is_part = read, close, is_part
+        self._caller = _caller_of(context)
+        self._is_async = self._caller is not None and self._caller.is_async
+
+    def start(self) -> Result | Awaitable[Result]:
+        """Return the result of the call; in an asynchronous run, a coroutine."""
+        session = _session_of(self._agent, self._caller, self._context)
+        values = _inherited(self._context)
+        run: Run = self._agent.new_run(
+            None if any(isinstance(message, User) for message in session) else next(iter(self._arguments.values())),
+            context={name: value for name, value in values.items() if name not in self._agent.context},
+            session=session, caller=self._caller, is_part=self._is_part, is_async=self._is_async,
+        )  # fmt: skip
+        return self._arun(run) if self._is_async else self._run(run)
+
+    def _run(self, run: Run) -> Result:
+        unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
         try:
             for event in drive(run.steps()):
                 _forward(event, run)
         finally:
             unregister()
-            self._close(run)
-        return self._result(run, prompt)
+            self._close()
+        return self._result(run)
 
-    async def _arun(self, run: Run, context: Context, prompt: str) -> Result:
-        unregister = context.on_cancel(lambda: run.interrupt("cancelled"))
+    async def _arun(self, run: Run) -> Result:
+        unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
         try:
             async for event in adrive(run.steps()):
                 _forward(event, run)
         finally:
             unregister()
-            self._close(run)
-        return self._result(run, prompt)
+            self._close()
+        return self._result(run)
 
-    def _close(self, run: Run) -> None:
-        if run.agent is not self._agent:
-            run.agent.close()
-        caller, response = run.caller, run.response
-        if caller is not None and not (response is not None and response.pending):
-            caller.session.children.pop(run.session.id, None)
-
-    def _result(self, run: Run, prompt: str) -> Result:
+    def _result(self, run: Run) -> Result:
         response: Response[Any] = cast("Any", run.response)  # the run has ended
+        name = self._tool.name
         if run.caller is not None:
             run.caller.add_usage(response.usage, run.cost)
+            if not response.pending:
+                run.caller.session.children.pop(run.session.id, None)
         if response.pending:
             names = ", ".join(request["tool"] for request in response.pending)
             pending = {
-                "key": "", "tool": self.name, "arguments": {"prompt": prompt},
-                "reasons": [f"its agent waits for {names}"], "pending": list(response.pending),
+                "key": "", "tool": name, "arguments": dict(self._arguments),
+                "reasons": [f"{'its code' if self._is_part else 'its agent'} waits for {names}"],
+                "pending": list(response.pending),
             }  # fmt: skip
-            return Result.error(
-                f"{self.name} waits for the user", type="approval_required", metadata={"pending": pending}
-            )
+            return Result.error(f"{name} waits for the user", type="approval_required", metadata={"pending": pending})
         if response.interrupted:
             kind = "cancelled" if response.interrupt_reason == "cancelled" else "limit_exceeded"
             text = f"; its last reply: {response.content}" if response.content else ""
-            return Result.error(f"{self.name} was stopped: {response.interrupt_reason}{text}", type=kind)
+            return Result.error(f"{name} was stopped: {response.interrupt_reason}{text}", type=kind)
         if response.blocked:
             reason = response.tripwire.reason if response.tripwire is not None else ""
-            return Result.error(f"{self.name} was blocked: {reason}", type="denied")
-        return Result.text(response.content)
+            return Result.error(f"{name} was blocked: {reason}", type="denied")
+        return self._read(response)
+
+
+def _inherited(context: Context) -> dict[str, Any]:
+    """Return the caller's values without those that each agent has itself."""
+    return {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
+
+
+def _text(response: Response[Any]) -> Result:
+    return Result.text(response.content)
 
 
 def _caller_of(context: Context) -> Run | None:

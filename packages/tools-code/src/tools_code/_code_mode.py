@@ -1,0 +1,117 @@
+"""`CodeMode`: tools as functions of Python code that a model writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tools_agent import Assistant
+from tools_agent.delegation import delegate
+from tools_code._code_model import CodeModel
+from tools_code._interpreter import Interpreter
+from tools_code._stubs import stubs_of
+from tools_core import Context, Effects, Registry, Result, Tool, ToolError
+from tools_core.search import Index
+from tools_shell import Python
+
+if TYPE_CHECKING:
+    from tools_agent import Response
+
+_MAX_STUBS = 16_000  # characters of all stubs in the description, some 4,000 tokens
+_SANDBOXES = ("required", "bubblewrap", "landlock", "seatbelt")
+_DESCRIPTION = """\
+Run Python code that calls tools as functions, and return what it prints and the value of its last expression.
+
+Use it for work with many calls, loops over results, or results that you need only in part; print only what you need.
+Functions return Python values, and raise ToolError (with error_type) if a call fails. For calls at once, use threads,
+or `await asyncio.gather(...)` of `function.aio(...)`. The code runs in a sandbox without network, in an empty folder:
+only the functions reach files and services. Variables do not survive. At most {max_calls} calls.
+"""
+
+
+class CodeMode(Tool):
+    """A tool, `run_code`, that runs Python code in a sandbox, with other tools as its functions.
+
+    The calls of the code are calls of the caller, an agent or an executor: policy, approval, hooks, limits and events
+    are the same as for direct calls. In an agent with a store, a call that needs approval ends the code; it resumes
+    when the session does, and the results of completed calls are read from the log.
+    """
+
+    name = "run_code"
+    stateful = True
+    manages_timeout = True
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] | Mapping[str, Tool],
+        *,
+        max_calls: int = 200,
+        timeout: float = 300.0,
+        python: Python | None = None,
+    ) -> None:
+        """Create the tool.
+
+        Args:
+            tools: The tools that code may call.
+            max_calls: The number of calls after which the code is stopped.
+            timeout: Seconds for the code, including its calls, from each start.
+            python: The interpreter, by default `Python(sandbox="required")`. If it may run without a sandbox, each
+                call of `run_code` requires approval.
+        """
+        if max_calls < 1 or not timeout > 0:
+            raise ValueError(f"max_calls and timeout are positive, got {max_calls!r} and {timeout!r}")
+        registry = Registry()
+        for item in tools.values() if isinstance(tools, Mapping) else tools:
+            if isinstance(item, CodeMode):
+                raise ValueError("code cannot run code: leave run_code out of the tools of CodeMode")  # noqa: TRY004
+            registry.register(item)
+        self._tools: dict[str, Tool] = dict(registry)
+        self._max_calls = max_calls
+        self._timeout = timeout
+        self._python = python or Python(sandbox="required", env={"PYTHONHASHSEED": "0"})
+        settings: Any = self._python.effects({}).settings
+        self.requires_approval = settings["sandbox"]["level"] not in _SANDBOXES
+        definitions = registry.definitions()
+        self._stubs = stubs_of(definitions)
+        self._index = Index(definitions)
+        self.description = _DESCRIPTION.format(max_calls=max_calls) + self._functions()
+
+    def execute(self, context: Context, code: Annotated[str, "Python source code"]) -> Any:
+        """Run Python code that calls tools."""
+        if not code.strip():
+            raise ToolError("code must not be empty", "validation_error")
+        limit = min(self._timeout, context.remaining or self._timeout)
+        model = CodeModel(
+            lambda: Interpreter(self._python, code, self._stubs, timeout=limit, search=self._search), self._max_calls
+        )
+        return delegate(
+            self, context, {"code": code}, model=model, tools=self._tools, read=_result_of, close=model.close
+        )
+
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
+        """Return the effects: the calls are judged one by one, and the code resumes if its session is in a store."""
+        session = getattr(None if context is None else context.caller, "session", None)
+        is_stored = session is not None and session.store is not None
+        return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
+
+    def _functions(self) -> str:
+        texts = [stub.text for stub in self._stubs]
+        joined = "\n\n".join(texts)
+        if len(joined) <= _MAX_STUBS:
+            return f"\n```python\n{joined}\n```"
+        names = ", ".join(stub.identifier for stub in self._stubs)
+        return (
+            f"\nsearch_tools(query: str, limit: int = 5) -> str prints the signatures of functions. There are {names}"
+        )
+
+    def _search(self, arguments: Mapping[str, Any]) -> str:
+        stubs = {stub.name: stub.text for stub in self._stubs}
+        hits = self._index.search(str(arguments.get("query", "")), limit=int(arguments.get("limit", 5)))
+        return "\n\n".join(stubs[hit.name] for hit in hits) or "no function matches; use other words"
+
+
+def _result_of(response: Response[Any]) -> Result:
+    if response.halted:
+        return Result.halt(response.content)
+    last = next(message for message in reversed(response.messages) if isinstance(message, Assistant))
+    return Result.from_dict(last.structured_output)

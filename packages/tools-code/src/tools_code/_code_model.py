@@ -1,0 +1,126 @@
+"""The code as a model: its calls are the replies, and its output is the last one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+from tools_agent import Assistant, ToolResult
+from tools_core import Result, ToolCall, ToolError
+from tools_core.threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+    from tools_agent import Delta, Message, Request
+    from tools_code._interpreter import CodeCall, Interpreter
+
+_PATIENCE = 30.0  # seconds without a call after which code that resumes has taken another path
+
+
+class CodeModel:
+    """The provider of the replies of one run of code.
+
+    Each reply has the calls that the code waits for, and the last one the output. If the conversation has replies
+    already, the code runs again from its start, and receives the results of the calls that it repeats.
+    """
+
+    def __init__(self, start: Callable[[], Interpreter], max_calls: int) -> None:
+        self._start = start
+        self._max_calls = max_calls
+        self._interpreter: Interpreter | None = None
+        self._calls: list[CodeCall] = []  # of the last reply
+        self._early: list[CodeCall] = []  # calls that a repeated reply does not have
+
+    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
+        """Yield the next reply."""
+        yield self._reply(request.messages)
+
+    async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        """`stream` for coroutines."""
+        yield await asyncio.wrap_future(in_thread(lambda: self._reply(request.messages)))
+
+    def close(self) -> None:
+        """End the interpreter."""
+        if self._interpreter is not None:
+            self._interpreter.close()
+
+    def _reply(self, messages: Sequence[Message]) -> Assistant:
+        replies = [message for message in messages if isinstance(message, Assistant)]
+        results = {message.tool_call_id: message.result for message in messages if isinstance(message, ToolResult)}
+        count = sum(len(reply.tool_calls) for reply in replies)
+        try:
+            interpreter, calls = self._next_calls(replies, results)
+            if calls and count + len(calls) > self._max_calls:
+                text = f"{interpreter.stop()}[stopped at the limit of {self._max_calls} calls]"
+                return _last(Result.error(text, type="limit_exceeded"))
+            if not calls:
+                return _last(interpreter.result())
+        except ToolError as error:
+            return _last(Result.error(str(error), type=error.type))
+        self._calls = calls
+        numbered = enumerate(calls, start=count + 1)
+        tool_calls = [ToolCall(f"call_{number}", call.name, call.arguments) for number, call in numbered]
+        return Assistant(tool_calls=tuple(tool_calls), stop_reason="tool", provider="code")
+
+    def _next_calls(
+        self, replies: Sequence[Assistant], results: dict[str, Result]
+    ) -> tuple[Interpreter, list[CodeCall]]:
+        interpreter = self._interpreter
+        if interpreter is None:
+            interpreter = self._interpreter = self._start()
+            position = 0
+            for reply in replies:
+                self._repeat(interpreter, reply, position, results)
+                position += len(reply.tool_calls)
+        elif replies:
+            for call, recorded in zip(self._calls, replies[-1].tool_calls, strict=True):
+                interpreter.answer(call, results[recorded.id or ""])
+        calls, self._early = self._early or interpreter.next_calls(), []
+        return interpreter, calls
+
+    def _repeat(self, interpreter: Interpreter, reply: Assistant, position: int, results: dict[str, Result]) -> None:
+        """Let the code repeat the calls of a reply, and answer them with the results."""
+        missing = list(reply.tool_calls)
+        pairs: list[tuple[CodeCall, ToolCall]] = []
+        arrived, self._early = self._early, []
+        while True:
+            for call in arrived:
+                match = next((other for other in missing if _is_same(call, other)), None)
+                if match is None:
+                    self._early.append(call)
+                else:
+                    missing.remove(match)
+                    pairs.append((call, match))
+            if not missing:
+                break
+            alone = next((call for call in self._early if call.is_alone), None)
+            if alone is not None:
+                raise _diverged(position, missing[0], f"is {alone.describe()} now")
+            try:
+                arrived = interpreter.next_calls(_PATIENCE)
+            except TimeoutError:
+                raise _diverged(position, missing[0], "did not follow") from None
+            if not arrived:
+                raise _diverged(position, missing[0], "did not follow: the code ended before it")
+        for call, match in pairs:
+            interpreter.answer(call, results[match.id or ""])
+
+
+def _is_same(call: CodeCall, other: ToolCall) -> bool:
+    texts = [json.dumps(value, sort_keys=True) for value in (call.arguments, other.arguments)]
+    return call.name == other.name and texts[0] == texts[1]
+
+
+def _diverged(position: int, expected: ToolCall, what: str) -> ToolError:
+    call = f"{expected.name}({json.dumps(expected.arguments, ensure_ascii=False)[:200]})"
+    return ToolError(
+        f"the code took another path when it resumed: after {position} calls, {call} {what}. Calls must not depend on "
+        "the time, random values or the order of sets; the completed calls were not repeated",
+        "diverged",
+    )
+
+
+def _last(result: Result) -> Assistant:
+    return Assistant(content=str(result), structured_output=result.to_dict(), stop_reason="stop", provider="code")

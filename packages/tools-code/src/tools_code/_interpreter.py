@@ -1,0 +1,177 @@
+"""The interpreter of one run of code: a sandboxed process, and the calls that its code sends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from select import select
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tools_code._stubs import Stub
+from tools_core import Context, Result, ToolError
+from tools_core.threads import in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tools_shell import Python
+
+_SILENCE = 0.005  # seconds after which threads of the code are assumed to wait for results
+_LARGEST = 16 << 20  # bytes of a call
+_SETUP = """\
+namespace = {{"__name__": "tools_code"}}
+exec({source!r}, namespace)
+globals().update(namespace["connect"]({descriptor}, {functions!r}))
+del namespace
+"""
+_SEARCH = Stub("search_tools", ["query", "limit"], "search_tools", "Return the signatures of matching functions.")
+
+
+class CodeCall(NamedTuple):
+    """A call that the code waits for; `is_alone` if no other one can follow before its result."""
+
+    id: int
+    name: str
+    arguments: dict[str, Any]
+    is_alone: bool
+
+    def describe(self) -> str:
+        """Return the call as text, shortened."""
+        return f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)[:200]})"
+
+
+class Interpreter:
+    """Runs code in an empty folder, in a thread of this process that waits for the sandboxed one."""
+
+    def __init__(
+        self,
+        python: Python,
+        code: str,
+        stubs: Sequence[Stub],
+        *,
+        timeout: float,
+        search: Callable[[Mapping[str, Any]], str],
+    ) -> None:
+        self._search = search
+        self._timeout = timeout
+        self._folder = tempfile.mkdtemp(prefix="code-")
+        self._context = Context(workspace=self._folder)
+        self._socket, other = socket.socketpair()
+        self._heard = bytearray()
+        self._calls: list[CodeCall] = []  # of the batch that arrives
+        self._has_ended = False
+        descriptor = other.detach()
+        functions = [(stub.name, stub.parameters, stub.identifier, stub.text) for stub in (*stubs, _SEARCH)]
+        setup = _SETUP.format(source=_program(), descriptor=descriptor, functions=functions)
+        self._result = in_thread(
+            lambda: python.run(code, self._context, setup=setup, timeout=timeout, descriptors=[descriptor])
+        )
+        self._result.add_done_callback(self._wake)
+
+    def _wake(self, _: object) -> None:
+        """Let `next_calls` see the end of a process that did not start, or left its socket to another one."""
+        with suppress(OSError):  # it is closed
+            self._socket.shutdown(socket.SHUT_RD)
+
+    def next_calls(self, timeout: float | None = None) -> list[CodeCall]:
+        """Wait for calls that the code waits for at once; an empty list if the code has ended.
+
+        Raises TimeoutError after `timeout` seconds without a call.
+        """
+        while not self._has_ended:
+            limit = _SILENCE if self._calls else timeout
+            if not select([self._socket], [], [], limit)[0]:
+                if not self._calls:
+                    raise TimeoutError
+                break
+            if self._receive():
+                break
+        calls, self._calls = self._calls, []
+        return calls
+
+    def _receive(self) -> bool:
+        """Read what has arrived; return whether a batch of calls is complete."""
+        chunk = self._socket.recv(1 << 16)
+        self._has_ended = not chunk
+        self._heard += chunk
+        is_complete = False
+        while b"\n" in self._heard:
+            line, _, self._heard = self._heard.partition(b"\n")
+            call = _parsed(bytes(line))
+            if call is not None and call.name == _SEARCH.name:
+                self.answer(call, Result.ok(self._search(call.arguments)))
+            elif call is not None:
+                self._calls.append(call)
+                is_complete |= call.is_alone
+            else:
+                is_complete |= bool(self._calls)
+        if len(self._heard) > _LARGEST:
+            raise ToolError(f"a call of the code has more than {_LARGEST >> 20} MiB of arguments", "limit_exceeded")
+        return is_complete
+
+    def answer(self, call: CodeCall, result: Result) -> None:
+        """Send the result of a call."""
+        value = result.to_dict()
+        if result.ok:
+            output = value["output"] if value["output"] is not None else value.get("content")
+            reply = {"id": call.id, "value": output}
+        else:
+            reply = {"id": call.id, "error": result.error, "error_type": result.error_type}
+        try:
+            self._socket.sendall(json.dumps(reply).encode() + b"\n")
+        except OSError:
+            self._has_ended = True
+
+    def result(self) -> Result:
+        """Wait for the end of the process, and return what it printed, the last value, and the traceback."""
+        result = self._result.result()
+        facts: Mapping[str, Any] = result.output if result.ok else result.metadata
+        if "output" not in facts:  # it did not start
+            return result
+        error = facts.get("error", {})
+        parts = [facts["output"], f"=> {facts['value']}" if facts.get("value") else "", error.get("traceback", "")]
+        if result.error_type == "timeout_error":
+            parts.append(f"[timed out after {self._timeout:g} s: run less code at once]")
+        elif not error and facts.get("exit_code"):
+            parts.append(f"[exit {facts['exit_code']}]")
+        text = "\n".join(part.removesuffix("\n") for part in (*parts, *facts.get("notes", ())) if part)
+        if not result.ok:
+            return Result.error(text or str(result), type=result.error_type or "execution_error")
+        images = [block for block in result.content if not isinstance(block, str)]
+        return Result.ok(facts.get("value"), content=[text, *images] if images else text)
+
+    def stop(self) -> str:
+        """End the process, and return what it has printed."""
+        self._context.cancel()
+        return str(self._result.result().metadata.get("output", ""))
+
+    def close(self) -> None:
+        """End the process, and remove its folder."""
+        self._context.cancel()
+        self._result.exception()  # wait
+        self._socket.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@cache
+def _program() -> str:
+    return Path(__file__).with_name("_inside.py").read_text("utf-8")
+
+
+def _parsed(line: bytes) -> CodeCall | None:
+    """Return a call, or None for the end of a batch. Raises ToolError for anything else: the code has the socket."""
+    try:
+        value = json.loads(line)
+        if "id" not in value and value["flush"]:
+            return None
+        call = CodeCall(value["id"], value["name"], value["arguments"], value["flush"])
+        if [*map(type, call)] == [int, str, dict, bool]:
+            return call
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise ToolError("the code wrote to the socket of its calls; call the functions instead", "validation_error")
