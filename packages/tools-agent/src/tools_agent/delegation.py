@@ -1,5 +1,64 @@
 """For tools whose calls run other calls, as the replies of a model, within the run of their caller."""
 
-from tools_agent._loop._sub_agent import delegate
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tools_agent._agent import Agent
+from tools_agent._loop._run import Run
+from tools_agent._loop._sub_agent import Delegation
+from tools_runtime import Executor
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from tools_agent._providers._provider import Provider
+    from tools_agent._response import Response
+    from tools_core import Context, Result, Tool
 
 __all__ = ["delegate"]
+
+
+def delegate(
+    tool: Tool,
+    context: Context,
+    arguments: Mapping[str, Any],
+    *,
+    model: Provider,
+    tools: Mapping[str, Tool],
+    read: Callable[[Response[Any]], Result],
+    close: Callable[[], object],
+) -> Result | Awaitable[Result]:
+    """Run a call of a tool as the replies of a model, whose calls are part of the caller's run.
+
+    Policy, hooks, approvals and the workspace are those of the caller, an agent or an executor, and tools see its
+    identity. In an agent with a store, the replies and results are stored as a session. If calls need approval, the
+    result is `approval_required`; with the answers, or after the process was killed, the same call continues there.
+
+    Args:
+        tool: The called tool.
+        context: The context of the call.
+        arguments: The arguments of the call; the first one is the prompt.
+        model: The provider of the replies.
+        tools: The tools that the replies may call.
+        read: Returns the result from the response of a run that completed or halted.
+        close: Called when the run has ended.
+    """
+    caller = context.caller
+    options: dict[str, Any] = {"on_ask": context.on_ask}
+    source: Any = None
+    if isinstance(caller, Run):
+        source, options = (
+            caller.agent,
+            {"tool_timeout": caller.agent.tool_timeout, "on_unknown": caller.agent.on_unknown},
+        )
+    elif isinstance(caller, Executor):
+        source = caller
+        options |= {"policy": caller.policy, "approve": caller.approve, "tool_timeout": caller.default_timeout}
+    if source is not None:
+        options |= {"hooks": source.hooks, "runtime": source.runtime, "error_policy": source.error_policy}
+    agent: Any = Agent(
+        model=model, tools=tools, name=tool.name, workspace=context.workspace, max_steps=None, output_budget=None,
+        loop_detection=False, **options,
+    )  # fmt: skip
+    return Delegation(tool, agent, context, arguments, read, lambda: (close(), agent.close()), is_part=True).start()

@@ -1,4 +1,4 @@
-"""`AgentTool`, an agent as a tool of another one, and `delegate`, a call of a tool as the replies of a model."""
+"""`AgentTool`, an agent as a tool of another one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from tools_agent._loop._drive import adrive, drive
 from tools_agent._loop._run import Run
 from tools_agent._messages import User
 from tools_core import Context, Effects, Result, Tool, ToolError
-from tools_runtime import Executor
 
 if TYPE_CHECKING:
-    from tools_agent._providers._provider import Provider
     from tools_agent._response import Response
     from tools_agent._session._session import Session
 
@@ -46,9 +44,9 @@ class AgentTool(Tool):
                 f"agents may call each other {caller.agent.max_depth} deep: do it yourself", "limit_exceeded"
             )
         if not isinstance(agent, type):
-            return _Delegation(self, agent, context, {"prompt": prompt}, _text, bool).start()
-        new: Any = agent(context=_inherited(context))
-        return _Delegation(self, new, context, {"prompt": prompt}, _text, new.close).start()
+            return Delegation(self, agent, context, {"prompt": prompt}, _text, bool).start()
+        new: Any = agent(context=inherited(context))
+        return Delegation(self, new, context, {"prompt": prompt}, _text, new.close).start()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the effects; a call can be repeated if its session is in a store, since it continues there."""
@@ -57,54 +55,7 @@ class AgentTool(Tool):
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
 
 
-def delegate(
-    tool: Tool,
-    context: Context,
-    arguments: Mapping[str, Any],
-    *,
-    model: Provider,
-    tools: Mapping[str, Tool],
-    read: Callable[[Response[Any]], Result],
-    close: Callable[[], object],
-) -> Result | Awaitable[Result]:
-    """Run a call of a tool as the replies of a model, whose calls are part of the caller's run.
-
-    Policy, hooks, approvals and the workspace are those of the caller, an agent or an executor, and tools see its
-    identity. In an agent with a store, the replies and results are stored as a session. If calls need approval, the
-    result is `approval_required`; with the answers, or after the process was killed, the same call continues there.
-
-    Args:
-        tool: The called tool.
-        context: The context of the call.
-        arguments: The arguments of the call; the first one is the prompt.
-        model: The provider of the replies.
-        tools: The tools that the replies may call.
-        read: Returns the result from the response of a run that completed or halted.
-        close: Called when the run has ended.
-    """
-    caller = context.caller
-    options: dict[str, Any] = {"on_ask": context.on_ask}
-    source: Any = None
-    if isinstance(caller, Run):
-        source, options = (
-            caller.agent,
-            {"tool_timeout": caller.agent.tool_timeout, "on_unknown": caller.agent.on_unknown},
-        )
-    elif isinstance(caller, Executor):
-        source = caller
-        options |= {"policy": caller.policy, "approve": caller.approve, "tool_timeout": caller.default_timeout}
-    if source is not None:
-        options |= {"hooks": source.hooks, "runtime": source.runtime, "error_policy": source.error_policy}
-    from tools_agent._agent import Agent  # it imports this module
-
-    agent: Any = Agent(
-        model=model, tools=tools, name=tool.name, workspace=context.workspace, max_steps=None, output_budget=None,
-        loop_detection=False, **options,
-    )  # fmt: skip
-    return _Delegation(tool, agent, context, arguments, read, lambda: (close(), agent.close()), is_part=True).start()
-
-
-class _Delegation:
+class Delegation:
     """A call of a tool that is a run of an agent; with `is_part`, its calls belong to the run of the caller."""
 
     def __init__(
@@ -126,7 +77,7 @@ class _Delegation:
     def start(self) -> Result | Awaitable[Result]:
         """Return the result of the call; in an asynchronous run, a coroutine."""
         session = _session_of(self._agent, self._caller, self._context)
-        values = _inherited(self._context)
+        values = inherited(self._context)
         run: Run = self._agent.new_run(
             None if any(isinstance(message, User) for message in session) else next(iter(self._arguments.values())),
             context={name: value for name, value in values.items() if name not in self._agent.context},
@@ -179,7 +130,7 @@ class _Delegation:
         return self._read(response)
 
 
-def _inherited(context: Context) -> dict[str, Any]:
+def inherited(context: Context) -> dict[str, Any]:
     """Return the caller's values without those that each agent has itself."""
     return {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
 
