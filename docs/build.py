@@ -93,7 +93,7 @@ def tool_page(package: str, tool: Tool) -> str:
 
 
 def quoted(description: str) -> str:
-    """Return a description as Markdown; paragraphs of several lines are examples of a format."""
+    """Return a description as Markdown. Paragraphs with several lines are examples of a format."""
     paragraphs = description.split("\n\n")
     return "\n\n".join(f"```text\n{text}\n```" if "\n" in text else text for text in paragraphs)
 
