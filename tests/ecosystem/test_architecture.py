@@ -27,8 +27,8 @@ MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_adapters.rigging",
-    "tools_agent.approval",
-    "tools_agent.delegation",  # for programs that ask a person
+    "tools_agent.approval",  # for programs that ask a person
+    "tools_agent.delegation",  # for tools whose calls run other calls
     "tools_core.command",  # for packages that add sub-commands
     "tools_core.files",  # for tools that change files
     "tools_core.formats",

@@ -37,7 +37,7 @@ def run(code, *tools, hooks=(), policy=None, approve=None, **options):
         return next(message.result for message in agent.session if isinstance(message, ToolResult))
 
 
-def test_the_model_reads_what_code_prints_and_its_last_value():
+def test_the_result_has_the_output_and_the_last_value():
     result = run("print(price('fig'))\nprice('apple', count=2)")
     assert str(result) == "3\n=> 10"
 
@@ -78,16 +78,13 @@ def test_calls_of_tasks_and_threads_run_at_once(code):
     assert str(run(code, meet)) == "[1, 2, 3]"
 
 
-def test_calls_are_judged_by_the_policy_of_the_agent():
-    policy = Policy(
-        [
-            {"tool": "price", "decision": "deny", "reason": "prices are secret"},
-            {"tool": "run_code", "decision": "allow"},
-        ],
-        files=(),
-        project=False,
-    )
-    assert "prices are secret" in str(run("price('fig')", policy=policy))
+def secret_prices():
+    deny = {"tool": "price", "decision": "deny", "reason": "prices are secret"}
+    return Policy([deny, {"tool": "run_code", "decision": "allow"}], files=(), project=False)
+
+
+def test_the_policy_of_the_agent_decides_about_the_calls_of_code():
+    assert "prices are secret" in str(run("price('fig')", policy=secret_prices()))
 
 
 def test_calls_ask_for_approval_and_run_hooks_like_direct_calls():
@@ -150,6 +147,16 @@ def test_endless_calls_and_endless_code_are_stopped():
     assert str(result).startswith("first\n")
 
 
+def test_the_time_of_calls_and_approvals_does_not_count_for_the_limit():
+    released = threading.Event()
+
+    def approve(request):
+        threading.Timer(1.2, released.set).start()
+        return released.wait()
+
+    assert str(run("print(order('fig')['ordered'])", approve=approve, timeout=1)) == "fig"
+
+
 def test_interrupting_the_agent_ends_the_code():
     model = ScriptedProvider(ToolCall(None, "run_code", {"code": "price('fig')\nwhile True: pass"}))
     agent = Agent(model=model, tools=[CodeMode([price])])
@@ -197,18 +204,13 @@ def test_code_runs_at_every_level_of_isolation(level):
 
 
 def test_a_policy_of_an_executor_holds_for_the_calls_of_code():
-    policy = Policy(
-        [{"tool": "price", "decision": "deny", "reason": "secret"}, {"tool": "run_code", "decision": "allow"}],
-        files=(),
-        project=False,
-    )
-    with Executor([CodeMode([price])], policy=policy) as executor:
-        assert "secret" in str(executor.call_tool("run_code", {"code": "price('fig')"}))
+    with Executor([CodeMode([price])], policy=secret_prices()) as executor:
+        assert "prices are secret" in str(executor.call_tool("run_code", {"code": "price('fig')"}))
     with Executor([CodeMode([order])], approve=lambda request: request.call.name == "order") as executor:
         assert str(executor.call_tool("run_code", {"code": "order('fig')['ordered']"})) == "=> 'fig'"
 
 
-def test_a_call_without_an_agent_runs_what_needs_no_approval():
+def test_code_without_an_agent_calls_only_tools_without_approval():
     registry = Registry()
     registry.register(CodeMode([price, order]))
     assert str(registry.call(ToolCall(None, "run_code", {"code": "price('fig')"}))) == "=> 3"
@@ -271,11 +273,32 @@ def test_signatures_have_types_defaults_and_literals():
     assert result == "=> {'days': [1], 'unit': 'F', 'max-age': 3}"
 
 
+def test_names_of_builtins_and_of_our_functions_are_free_for_tools():
+    @tool(name="print")
+    def show(text: str) -> str:
+        """Print on paper."""
+        return f"printed {text}"
+
+    @tool(name="search_tools")
+    def search(query: str) -> str:
+        """Search a shed."""
+        return f"no {query} in the shed"
+
+    assert str(run("print(print_2('a'))\nprint(search_tools_2('hammer'))", show, search)) == (
+        "printed a\nno hammer in the shed"
+    )
+
+
+def test_a_wrong_search_is_an_exception_of_the_code():
+    code = "try:\n    search_tools('x', limit='many')\nexcept ToolError as error:\n    print(error.error_type)"
+    assert str(run(code)) == "validation_error"
+
+
 def test_code_searches_among_many_tools():
     def lookup(number):
-        @tool(
-            name=f"lookup_{number}", description=f"Look up the {'weather' if number == 77 else f'table {number}'}. " * 4
-        )
+        subject = "weather" if number == 77 else f"table {number}"
+
+        @tool(name=f"lookup_{number}", description=f"Look up the {subject}. " * 4)
         def function(city: str) -> str:
             return city
 
@@ -297,9 +320,8 @@ def openai(path, body):
     if body["messages"][-1]["role"] == "tool":
         return chunks({"content": f"It is {body['messages'][-1]['content']}."}, "stop")
     function = {"name": "run_code", "arguments": json.dumps({"code": "print(price('fig') + price('pear'))"})}
-    return chunks(
-        {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}, "tool_calls"
-    )
+    call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+    return chunks({"tool_calls": [call]}, "tool_calls")
 
 
 def chunks(delta, reason):
@@ -311,11 +333,8 @@ def anthropic(path, body):
     if isinstance(last, list) and last[0]["type"] == "tool_result":
         content = last[0]["content"]
         text = content if isinstance(content, str) else content[0]["text"]
-        block, deltas, reason = (
-            {"type": "text", "text": ""},
-            [{"type": "text_delta", "text": f"It is {text}."}],
-            "end_turn",
-        )
+        block, reason = {"type": "text", "text": ""}, "end_turn"
+        deltas = [{"type": "text_delta", "text": f"It is {text}."}]
     else:
         block = {"type": "tool_use", "id": "call_1", "name": "run_code", "input": {}}
         code = json.dumps({"code": "print(price('fig') + price('pear'))"})

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tools_agent import Agent, ScriptedProvider, Session, SQLiteStore, ToolResult, open_store
+from tools_agent import Agent, ScriptedProvider, Session, ToolResult, open_store
 from tools_code import CodeMode
-from tools_core import ToolCall, tool
+from tools_core import Context, ToolCall, tool
+from tools_shell import Python
 
 PROGRAM = Path(__file__).with_name("code_agent.py")
 spec = importlib.util.spec_from_file_location("code_agent", PROGRAM)
@@ -23,6 +24,10 @@ OUTPUT = "ordered {'id': 7}\nmailed sent"
 
 def output_of(agent):
     return next(message for message in agent.session if isinstance(message, ToolResult)).content
+
+
+def agent_with(code, mode):
+    return Agent(model=ScriptedProvider(ToolCall(None, "run_code", {"code": code}), "Done."), tools=[mode])
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -59,7 +64,7 @@ def test_code_of_a_killed_process_resumes_without_repeating_completed_calls(plac
         response = program.resume(agent)
         assert response.content == "All done."
         after = path.read_text().splitlines()
-        if kills_in == "order":  # nobody knows whether it had an effect, so it is not repeated
+        if kills_in == "order":  # it may have had its effect, so it is not repeated
             assert after == before
             assert "outcome is unknown" in output_of(agent)
         else:
@@ -75,9 +80,7 @@ def test_a_denied_call_is_an_exception_of_the_code():
         return "ordered"
 
     code = "try:\n    order()\nexcept ToolError as error:\n    print(error.error_type, error)"
-    agent = Agent(
-        model=ScriptedProvider(ToolCall(None, "run_code", {"code": code}), "Done."), tools=[CodeMode([order])]
-    )
+    agent = agent_with(code, CodeMode([order]))
     (request,) = agent.generate("Order.").pending
     agent.session.deny(request["call_id"], "not today")
     agent.generate()
@@ -100,17 +103,32 @@ def test_code_that_takes_another_path_when_it_resumes_is_stopped():
         calls.append("finish")
         return "finished"
 
-    code = "import time\nadd(time.time())\nfinish()\nadd(1)"
-    with SQLiteStore(":memory:") as store:
-        model = ScriptedProvider(ToolCall(None, "run_code", {"code": code}), "Done.")
-        agent = Agent("s", store=store, model=model, tools=[CodeMode([add, finish])])
-        (request,) = agent.generate("Add.").pending
-        agent.session.approve(request["call_id"])
-        agent.generate()
-        message = next(message for message in agent.session if isinstance(message, ToolResult))
-    assert message.error_type == "diverged"
-    assert "after 0 calls, add(" in message.content
+    agent = agent_with("import time\nadd(time.time())\nfinish()\nadd(1)", CodeMode([add, finish]))
+    (request,) = agent.generate("Add.").pending
+    agent.session.approve(request["call_id"])
+    agent.generate()
+    assert output_of(agent).startswith("the code took another path when it resumed: after 0 calls, add(")
     assert len(calls) == 2  # the approved call ran, and nothing ran twice
+
+
+def test_sets_have_the_same_order_when_code_resumes():
+    @tool
+    def add(word: str) -> str:
+        """Add a word."""
+        return word
+
+    @tool(requires_approval=True)
+    def finish() -> str:
+        """Finish."""
+        return "finished"
+
+    code = "for word in {'apple', 'pear', 'fig', 'plum', 'date', 'lime'}: add(word)\nprint(finish())"
+    agent = agent_with(code, CodeMode([add, finish], python=Python(sandbox="contained")))
+    agent.approve = lambda request: request.call.name == "run_code" or None
+    response = agent.generate("Add.")
+    agent.session.approve(response.pending[0]["call_id"])
+    agent.generate()
+    assert output_of(agent) == "finished"
 
 
 def test_concurrent_calls_resume_in_any_order():
@@ -131,9 +149,7 @@ def work(number):
 with ThreadPoolExecutor(4) as pool:
     print(list(pool.map(work, range(5))))
 """
-    agent = Agent(
-        model=ScriptedProvider(ToolCall(None, "run_code", {"code": code}), "Done."), tools=[CodeMode([double, confirm])]
-    )
+    agent = agent_with(code, CodeMode([double, confirm]))
     response = agent.generate("Compute.")
     agent.session.approve(response.pending[0]["call_id"])
     agent.generate()
@@ -141,8 +157,6 @@ with ThreadPoolExecutor(4) as pool:
 
 
 def test_an_answer_of_the_user_continues_the_code(place, tmp_path):
-    from tools_core import Context
-
     @tool
     def book(context: Context) -> str:
         """Book a flight."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["delegate"]
 
+_SHARED = ("hooks", "runtime", "error_policy")
+
 
 def delegate(
     tool: Tool,
@@ -31,14 +33,14 @@ def delegate(
 ) -> Result | Awaitable[Result]:
     """Run a call of a tool as the replies of a model, whose calls are part of the caller's run.
 
-    Policy, hooks, approvals and the workspace are those of the caller, an agent or an executor, and tools see its
-    identity. In an agent with a store, the replies and results are stored as a session. If calls need approval, the
-    result is `approval_required`; with the answers, or after the process was killed, the same call continues there.
+    The policy, hooks, approvals and workspace of the caller, an agent or an executor, hold for these calls, and tools
+    see its identity. In an agent with a store, the replies and results are stored as a session. If calls need approval,
+    the result is `approval_required`; with the answers, or after the process was killed, the same call continues there.
 
     Args:
         tool: The called tool.
         context: The context of the call.
-        arguments: The arguments of the call; the first one is the prompt.
+        arguments: The arguments of the call; the first one is the prompt of the model.
         model: The provider of the replies.
         tools: The tools that the replies may call.
         read: Returns the result from the response of a run that completed or halted.
@@ -46,17 +48,11 @@ def delegate(
     """
     caller = context.caller
     options: dict[str, Any] = {"on_ask": context.on_ask}
-    source: Any = None
     if isinstance(caller, Run):
-        source, options = (
-            caller.agent,
-            {"tool_timeout": caller.agent.tool_timeout, "on_unknown": caller.agent.on_unknown},
-        )
+        options = {name: getattr(caller.agent, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
     elif isinstance(caller, Executor):
-        source = caller
-        options |= {"policy": caller.policy, "approve": caller.approve, "tool_timeout": caller.default_timeout}
-    if source is not None:
-        options |= {"hooks": source.hooks, "runtime": source.runtime, "error_policy": source.error_policy}
+        options |= {name: getattr(caller, name) for name in (*_SHARED, "policy", "approve")}
+        options["tool_timeout"] = caller.default_timeout
     agent: Any = Agent(
         model=model, tools=tools, name=tool.name, workspace=context.workspace, max_steps=None, output_budget=None,
         loop_detection=False, **options,

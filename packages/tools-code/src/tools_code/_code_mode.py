@@ -54,7 +54,7 @@ class CodeMode(Tool):
         Args:
             tools: The tools that code may call.
             max_calls: The number of calls after which the code is stopped.
-            timeout: Seconds for the code, including its calls, from each start.
+            timeout: Seconds for the code from each start, without the time of its calls.
             python: The interpreter, by default `Python(sandbox="required")`. If it may run without a sandbox, each
                 call of `run_code` requires approval.
         """
@@ -68,7 +68,7 @@ class CodeMode(Tool):
         self._tools: dict[str, Tool] = dict(registry)
         self._max_calls = max_calls
         self._timeout = timeout
-        self._python = python or Python(sandbox="required", env={"PYTHONHASHSEED": "0"})
+        self._python = python or Python(sandbox="required")
         settings: Any = self._python.effects({}).settings
         self.requires_approval = settings["sandbox"]["level"] not in _SANDBOXES
         definitions = registry.definitions()
@@ -89,24 +89,23 @@ class CodeMode(Tool):
         )
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
-        """Return the effects: the calls are judged one by one, and the code resumes if its session is in a store."""
+        """Return the effects of the code alone; it can run again if its session is in a store, since it resumes."""
         session = getattr(None if context is None else context.caller, "session", None)
         is_stored = session is not None and session.store is not None
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
 
     def _functions(self) -> str:
-        texts = [stub.text for stub in self._stubs]
-        joined = "\n\n".join(texts)
-        if len(joined) <= _MAX_STUBS:
-            return f"\n```python\n{joined}\n```"
+        text = "\n\n".join(stub.text for stub in self._stubs)
+        if len(text) <= _MAX_STUBS:
+            return f"\n```python\n{text}\n```"
         names = ", ".join(stub.identifier for stub in self._stubs)
         return (
-            f"\nsearch_tools(query: str, limit: int = 5) -> str prints the signatures of functions. There are {names}"
+            f"\nsearch_tools(query: str, limit: int = 5) -> str returns signatures of functions. The functions: {names}"
         )
 
-    def _search(self, arguments: Mapping[str, Any]) -> str:
+    def _search(self, query: str, limit: int = 5) -> str:
         stubs = {stub.name: stub.text for stub in self._stubs}
-        hits = self._index.search(str(arguments.get("query", "")), limit=int(arguments.get("limit", 5)))
+        hits = self._index.search(str(query), limit=int(limit))
         return "\n\n".join(stubs[hit.name] for hit in hits) or "no function matches; use other words"
 
 

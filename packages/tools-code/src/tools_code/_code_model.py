@@ -113,11 +113,11 @@ def _is_same(call: CodeCall, other: ToolCall) -> bool:
     return call.name == other.name and texts[0] == texts[1]
 
 
-def _diverged(position: int, expected: ToolCall, what: str) -> ToolError:
+def _diverged(position: int, expected: ToolCall, difference: str) -> ToolError:
     call = f"{expected.name}({json.dumps(expected.arguments, ensure_ascii=False)[:200]})"
     return ToolError(
-        f"the code took another path when it resumed: after {position} calls, {call} {what}. Calls must not depend on "
-        "the time, random values or the order of sets; the completed calls were not repeated",
+        f"the code took another path when it resumed: after {position} calls, {call} {difference}. Calls must not "
+        "depend on the time or on random values; the completed calls were not repeated",
         "diverged",
     )
 

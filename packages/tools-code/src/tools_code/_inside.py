@@ -84,14 +84,14 @@ class Function:
         self.__name__ = self.__qualname__ = identifier
         self.__doc__ = stub
 
-    def __call__(self, *values: Any, **arguments: Any) -> Any:
+    def __call__(self, /, *values: Any, **arguments: Any) -> Any:
         is_alone = threading.active_count() <= 2 and threading.current_thread() is threading.main_thread()
         future = self._channel.send(self._name, self._bind(values, arguments), flush=is_alone)
         if (error := future.exception()) is not None:
             raise error  # without the frames of the future
         return future.result()
 
-    async def aio(self, *values: Any, **arguments: Any) -> Any:
+    async def aio(self, /, *values: Any, **arguments: Any) -> Any:
         import asyncio
 
         future = self._channel.send(self._name, self._bind(values, arguments), flush=False)

@@ -6,6 +6,7 @@ import json
 import shutil
 import socket
 import tempfile
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -29,7 +30,8 @@ exec({source!r}, namespace)
 globals().update(namespace["connect"]({descriptor}, {functions!r}))
 del namespace
 """
-_SEARCH = Stub("search_tools", ["query", "limit"], "search_tools", "Return the signatures of matching functions.")
+_SEARCH = Stub("", ["query", "limit"], "search_tools", "Return the signatures of matching functions.")  # no tool's name
+_ENVIRONMENT = {"PYTHONHASHSEED": "0"}  # so that sets have the same order when the code resumes
 
 
 class CodeCall(NamedTuple):
@@ -46,7 +48,10 @@ class CodeCall(NamedTuple):
 
 
 class Interpreter:
-    """Runs code in an empty folder, in a thread of this process that waits for the sandboxed one."""
+    """Runs code in an empty folder, in a thread that waits for the sandboxed process.
+
+    `timeout` is in seconds, without the time in which the code waits for its calls.
+    """
 
     def __init__(
         self,
@@ -55,10 +60,10 @@ class Interpreter:
         stubs: Sequence[Stub],
         *,
         timeout: float,
-        search: Callable[[Mapping[str, Any]], str],
+        search: Callable[..., str],
     ) -> None:
         self._search = search
-        self._timeout = timeout
+        self._timeout = self._left = timeout
         self._folder = tempfile.mkdtemp(prefix="code-")
         self._context = Context(workspace=self._folder)
         self._socket, other = socket.socketpair()
@@ -69,7 +74,7 @@ class Interpreter:
         functions = [(stub.name, stub.parameters, stub.identifier, stub.text) for stub in (*stubs, _SEARCH)]
         setup = _SETUP.format(source=_program(), descriptor=descriptor, functions=functions)
         self._result = in_thread(
-            lambda: python.run(code, self._context, setup=setup, timeout=timeout, descriptors=[descriptor])
+            lambda: python.run(code, self._context, setup=setup, env=_ENVIRONMENT, descriptors=[descriptor])
         )
         self._result.add_done_callback(self._wake)
 
@@ -78,21 +83,29 @@ class Interpreter:
         with suppress(OSError):  # it is closed
             self._socket.shutdown(socket.SHUT_RD)
 
-    def next_calls(self, timeout: float | None = None) -> list[CodeCall]:
+    def next_calls(self, patience: float | None = None) -> list[CodeCall]:
         """Wait for calls that the code waits for at once; an empty list if the code has ended.
 
-        Raises TimeoutError after `timeout` seconds without a call.
+        Raises TimeoutError after `patience` seconds without a call, and ToolError after the time limit.
         """
         while not self._has_ended:
-            limit = _SILENCE if self._calls else timeout
-            if not select([self._socket], [], [], limit)[0]:
-                if not self._calls:
-                    raise TimeoutError
+            limit = _SILENCE if self._calls else min(self._left, patience or self._left)
+            started = time.monotonic()
+            is_ready = select([self._socket], [], [], limit)[0]
+            self._left = max(self._left - (time.monotonic() - started), 0)
+            if is_ready and not self._receive():
+                continue
+            if is_ready or self._calls:
                 break
-            if self._receive():
-                break
+            if self._left:
+                raise TimeoutError
+            raise self._time_out()
         calls, self._calls = self._calls, []
         return calls
+
+    def _time_out(self) -> ToolError:
+        text = f"{self.stop()}[timed out after {self._timeout:g} s, without its calls: run less code at once]"
+        return ToolError(text, "timeout_error")
 
     def _receive(self) -> bool:
         """Read what has arrived; return whether a batch of calls is complete."""
@@ -104,7 +117,7 @@ class Interpreter:
             line, _, self._heard = self._heard.partition(b"\n")
             call = _parsed(bytes(line))
             if call is not None and call.name == _SEARCH.name:
-                self.answer(call, Result.ok(self._search(call.arguments)))
+                self.answer(call, self._matches(call.arguments))
             elif call is not None:
                 self._calls.append(call)
                 is_complete |= call.is_alone
@@ -113,6 +126,12 @@ class Interpreter:
         if len(self._heard) > _LARGEST:
             raise ToolError(f"a call of the code has more than {_LARGEST >> 20} MiB of arguments", "limit_exceeded")
         return is_complete
+
+    def _matches(self, arguments: Mapping[str, Any]) -> Result:
+        try:
+            return Result.text(self._search(**arguments))
+        except (TypeError, ValueError) as error:
+            return Result.error(f"search_tools(query: str, limit: int = 5): {error}", type="validation_error")
 
     def answer(self, call: CodeCall, result: Result) -> None:
         """Send the result of a call."""
@@ -128,16 +147,17 @@ class Interpreter:
             self._has_ended = True
 
     def result(self) -> Result:
-        """Wait for the end of the process, and return what it printed, the last value, and the traceback."""
-        result = self._result.result()
+        """Wait for the end of the process, and return its output, the last value, and the traceback."""
+        try:
+            result = self._result.result(self._left)
+        except TimeoutError:
+            raise self._time_out() from None
         facts: Mapping[str, Any] = result.output if result.ok else result.metadata
         if "output" not in facts:  # it did not start
             return result
         error = facts.get("error", {})
         parts = [facts["output"], f"=> {facts['value']}" if facts.get("value") else "", error.get("traceback", "")]
-        if result.error_type == "timeout_error":
-            parts.append(f"[timed out after {self._timeout:g} s: run less code at once]")
-        elif not error and facts.get("exit_code"):
+        if not error and facts.get("exit_code"):
             parts.append(f"[exit {facts['exit_code']}]")
         text = "\n".join(part.removesuffix("\n") for part in (*parts, *facts.get("notes", ())) if part)
         if not result.ok:

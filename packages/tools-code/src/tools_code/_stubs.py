@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import keyword
 import re
@@ -26,9 +27,12 @@ class Stub(NamedTuple):
 
 
 def stubs_of(definitions: Iterable[Mapping[str, Any]]) -> list[Stub]:
-    """Return a stub for each definition. Names that are no identifiers get underscores, and equal ones a number."""
+    """Return a stub for each definition.
+
+    Names that are no identifiers get underscores. Names of builtins, and equal ones, get a number.
+    """
     stubs: list[Stub] = []
-    names = {"ToolError", "search_tools"}
+    names = {*dir(builtins), "ToolError", "namespace", "search_tools"}
     for definition in definitions:
         base = re.sub(r"\W", "_", definition["name"])
         if not base.isidentifier() or keyword.iskeyword(base):

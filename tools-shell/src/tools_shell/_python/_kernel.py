@@ -43,7 +43,7 @@ class Kernel:
         self._output = Output()  # of the running code
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
-        number = theirs.detach()  # `start` closes it, and `extra`
+        number = theirs.detach()  # `start` closes it, like the other descriptors
         options = ["-s", "-P", "-X", "utf8", "-X", "faulthandler", "-c", _BOOT, str(number), _program()]
         try:
             self.process = start(

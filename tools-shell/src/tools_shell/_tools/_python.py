@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tools_shell._python._kernel import Reply
     from tools_shell._tools._shell_tool import Settings
 
+_FOREVER = 1e6  # seconds
+
 
 class Python(ShellTool):
     """Run Python code in the workspace and wait for its end.
@@ -97,25 +99,30 @@ class Python(ShellTool):
         code: str,
         context: Context,
         *,
-        setup: str = "",
-        timeout: float = DEFAULT,
-        descriptors: Sequence[int] = (),
+        setup: str,
+        env: Mapping[str, str],
+        descriptors: Sequence[int],
     ) -> Result:
-        """Run code in a new interpreter, and wait for its end, for a tool that runs code; the result is as usual.
+        """Run code in a new interpreter for another tool, and wait for its end or the end of the context.
 
-        `setup` is code that runs first, in the same namespace. `descriptors` are inherited under their numbers, and
-        closed here: with a socket, the code can send requests to this process.
+        Args:
+            code: Python source code.
+            context: The workspace, the deadline and the cancellation; without a deadline there is no time limit.
+            setup: Code that runs first, in the same namespace.
+            env: Variables in addition to the environment of this tool.
+            descriptors: Descriptors that the interpreter inherits under their numbers, and that are closed here: with a
+                socket, the code can send requests to this process.
         """
-        limit = limit_of(timeout, context.remaining)
+        limit = limit_of(_FOREVER, context.remaining)
         output = Output(self.redactor())
         cancelled = output.watch(context)
-        kernel = self._start(self._interpreter or executable(None), context, ".", b"", descriptors=descriptors)
-        if setup:
-            outcome, reply = kernel.run(setup, output, limit, cancelled)
-            if reply is None or "traceback" in reply:
-                kernel.end("the setup failed")
-                return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
-        outcome, reply = kernel.run_once(code, output, limit, cancelled)
+        python = self._interpreter or executable(None)
+        kernel = self._start(python, context, ".", b"", env=env, descriptors=descriptors)
+        outcome, reply = kernel.run(setup, output, limit, cancelled)
+        if reply is None or "traceback" in reply:
+            kernel.end("the setup failed")
+        else:
+            outcome, reply = kernel.run_once(code, output, limit, cancelled)
         return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
 
     def _result(
@@ -152,6 +159,7 @@ class Python(ShellTool):
         stdin: bytes,
         *,
         is_lasting: bool = False,
+        env: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
     ) -> Kernel:
         folders, has_stdin = folders_of(python), bool(stdin)
@@ -161,7 +169,8 @@ class Python(ShellTool):
                 context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting
             ) as command:
                 remaining = ()  # the kernel closes them
-                return Kernel(command._replace(extra=descriptors), stdin)
+                environment = {**command.environment, **(env or {})}
+                return Kernel(command._replace(environment=environment, extra=descriptors), stdin)
         finally:
             for descriptor in remaining:
                 os.close(descriptor)

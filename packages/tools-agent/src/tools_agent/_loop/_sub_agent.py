@@ -44,15 +44,19 @@ class AgentTool(Tool):
                 f"agents may call each other {caller.agent.max_depth} deep: do it yourself", "limit_exceeded"
             )
         if not isinstance(agent, type):
-            return Delegation(self, agent, context, {"prompt": prompt}, _text, bool).start()
-        new: Any = agent(context=inherited(context))
-        return Delegation(self, new, context, {"prompt": prompt}, _text, new.close).start()
+            return Delegation(self, agent, context, {"prompt": prompt}).start()
+        new: Any = agent(context=_inherited(context))
+        return Delegation(self, new, context, {"prompt": prompt}, close=new.close).start()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the effects; a call can be repeated if its session is in a store, since it continues there."""
         caller = None if context is None else _caller_of(context)
         is_stored = caller is not None and caller.session.store is not None
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
+
+
+def _text(response: Response[Any]) -> Result:
+    return Result.text(response.content)
 
 
 class Delegation:
@@ -64,8 +68,8 @@ class Delegation:
         agent: Any,
         context: Context,
         arguments: Mapping[str, Any],
-        read: Callable[[Any], Result],
-        close: Callable[[], object],
+        read: Callable[[Any], Result] = _text,
+        close: Callable[[], object] | None = None,
         *,
         is_part: bool = False,
     ) -> None:
@@ -77,7 +81,7 @@ class Delegation:
     def start(self) -> Result | Awaitable[Result]:
         """Return the result of the call; in an asynchronous run, a coroutine."""
         session = _session_of(self._agent, self._caller, self._context)
-        values = inherited(self._context)
+        values = _inherited(self._context)
         run: Run = self._agent.new_run(
             None if any(isinstance(message, User) for message in session) else next(iter(self._arguments.values())),
             context={name: value for name, value in values.items() if name not in self._agent.context},
@@ -92,7 +96,8 @@ class Delegation:
                 _forward(event, run)
         finally:
             unregister()
-            self._close()
+            if self._close is not None:
+                self._close()
         return self._result(run)
 
     async def _arun(self, run: Run) -> Result:
@@ -102,7 +107,8 @@ class Delegation:
                 _forward(event, run)
         finally:
             unregister()
-            self._close()
+            if self._close is not None:
+                self._close()
         return self._result(run)
 
     def _result(self, run: Run) -> Result:
@@ -130,13 +136,9 @@ class Delegation:
         return self._read(response)
 
 
-def inherited(context: Context) -> dict[str, Any]:
-    """Return the caller's values without those that each agent has itself."""
+def _inherited(context: Context) -> dict[str, Any]:
+    """Return the caller's values, except the values that each agent has itself."""
     return {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
-
-
-def _text(response: Response[Any]) -> Result:
-    return Result.text(response.content)
 
 
 def _caller_of(context: Context) -> Run | None:
