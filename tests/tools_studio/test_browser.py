@@ -7,7 +7,10 @@ import shutil
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api")
+try:
+    from playwright import sync_api as playwright
+except ModuleNotFoundError:
+    playwright = None
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -15,9 +18,10 @@ FLAGS = [
 ]  # fmt: skip
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.skipif(playwright is None, reason="playwright is not installed"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
-expect = playwright.expect
+expect = playwright and playwright.expect
 
 
 @pytest.fixture(scope="module")
