@@ -109,13 +109,15 @@ def test_unknown_keys_cause_one_read_of_the_issuer(issuer):
 
 
 def test_a_failing_issuer_keeps_no_user_out(issuer, monkeypatch):
-    monkeypatch.setattr("tools_mcp._server._oauth._PAUSE", 0.0)
     oauth = OAuth(issuer.url, AUDIENCE)
+    now = time.monotonic
 
     async def main():
         assert await oauth.verify_token(issuer.token())
         issuer.is_failing = True
+        monkeypatch.setattr(time, "monotonic", lambda: now() + 7200)  # keys are read again after an hour
         assert await oauth.verify_token(issuer.token(kid="made up")) is None
+        assert issuer.reads == 2
         assert await oauth.verify_token(issuer.token())
 
     anyio.run(main)
