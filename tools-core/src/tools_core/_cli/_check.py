@@ -37,7 +37,6 @@ Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool
 
 examples:
   ask-tools check get_weather --json
-  ask-tools check tools-weather --min 80
 """
 
 
