@@ -126,6 +126,13 @@ def test_python_files_can_contain_cases(tmp_path):
     assert [(case.name, case.tools) for case in load_cases(tmp_path)] == [("one", ["x"]), ("two", ["y"])]
 
 
+@pytest.mark.parametrize(("text", "message"), [("x = 1", "has no list `cases`"), ("1 / 0", "ZeroDivisionError")])
+def test_a_python_file_without_cases_is_reported(text, message, tmp_path):
+    (tmp_path / "x.py").write_text(text)
+    with pytest.raises(CaseError, match=message):
+        load_cases(tmp_path / "x.py")
+
+
 def test_a_check_can_be_a_function_of_a_file_beside_the_cases(tmp_path, schemas):
     (tmp_path / "checks.py").write_text("def is_even(number):\n    return number % 2 == 0\n")
     (tmp_path / "cases.toml").write_text(

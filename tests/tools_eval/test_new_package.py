@@ -26,6 +26,14 @@ def test_a_new_package_passes_its_three_cases_with_the_script(package, report_of
     assert "weather" in offered and len(offered) == 6
 
 
+def test_a_package_that_is_not_installed_is_an_error_with_the_command(ask_tools):
+    ask_tools("new", "weather")
+    error = ask_tools("eval", "tools-weather/evals", "--model", "scripted:words", status=2)
+    assert error == (
+        "error: the package tools-weather is not installed\n  python -m pip install --editable tools-weather\n"
+    )
+
+
 @pytest.mark.parametrize("params", ["size:float, tags:list[str]", "text:str=x", "on:bool, unit:C|F, day:date"])
 @pytest.mark.parametrize("style", ["function", "toolset"])
 def test_the_cases_of_any_new_tool_are_valid(ask_tools, tmp_path, params, style):

@@ -93,6 +93,12 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         return self._folder / self.workspace if self.workspace else None
 
     @property
+    def package_folder(self) -> Path | None:
+        """The folder of the package that the case is about, if it offers only the tools of that package."""
+        folder = _package_folder(self._folder)
+        return folder if self.tools and self.tools == _tools_of_package(folder) else None
+
+    @property
     def expected_tools(self) -> list[str]:
         """The names of the expected tools."""
         return [call.tool for call in (*self.expect, *self.any_of)] or [NO_CALL]
@@ -165,8 +171,7 @@ def _load(path: Path) -> list[Case]:
     try:
         text = path.read_text("utf-8")
         if path.suffix == ".py":
-            cases = run_path(str(path)).get("cases")
-            content = _File.model_validate({"case": cases})
+            content = _File.model_validate({"case": _python_cases(path)})
         else:
             content = _File.model_validate(tomllib.loads(text), context={"folder": path.parent})
     except tomllib.TOMLDecodeError as error:
@@ -178,8 +183,18 @@ def _load(path: Path) -> list[Case]:
     names = [case.name for case in content.case]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise CaseError(f"{path}: two cases have the name {repeated!r}")
-    tools = content.tools or _tools_of_package(path.resolve().parent.parent)
+    tools = content.tools or _tools_of_package(_package_folder(path.parent))
     return [_with_defaults(case, content, tools, path.parent) for case in content.case]
+
+
+def _python_cases(path: Path) -> list[Any]:
+    try:
+        cases = run_path(str(path)).get("cases")
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
+        raise CaseError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not isinstance(cases, list):
+        raise CaseError(f"{path} has no list `cases`; a Python file of cases has one: cases = [Case(...)]")
+    return cases
 
 
 def _with_defaults(case: Case, content: _File, tools: list[str], folder: Path) -> Case:
@@ -191,6 +206,10 @@ def _with_defaults(case: Case, content: _File, tools: list[str], folder: Path) -
     copy = case.model_copy(update=values)
     object.__setattr__(copy, "_folder", folder)
     return copy
+
+
+def _package_folder(folder: Path) -> Path:
+    return folder.resolve().parent
 
 
 def _tools_of_package(folder: Path) -> list[str]:

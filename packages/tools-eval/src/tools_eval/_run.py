@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
 from tools_core import Tool
-from tools_core.command import load_tools
+from tools_core.command import CommandError, load_tools
 from tools_core.files import is_inside
 from tools_eval._cases import Case, CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
@@ -116,7 +117,7 @@ class Evaluation:
             return dict(self._tools)
         key = (tuple(case.tools), case.distractors)
         if key not in self._offers:
-            tools = load_tools(case.tools or None)
+            tools = _load_tools(case)
             center = {stem for tool in tools.values() for stem in tool_words(tool.definition)}
             others = (
                 {name: tool for name, tool in load_tools().items() if name not in tools} if case.distractors else {}
@@ -215,6 +216,16 @@ class Evaluation:
             if (after := _rate(attempts_of[index :: len(jobs)])).share > rate.share
         ]
         return sorted(blames, key=lambda blame: -blame.after.share)
+
+
+def _load_tools(case: Case) -> dict[str, Tool]:
+    try:
+        return load_tools(case.tools or None)
+    except CommandError as error:
+        if error.type != "unknown_tool" or case.package_folder is None:
+            raise
+        fix = f"python -m pip install --editable {os.path.relpath(case.package_folder)}"
+        raise CommandError(f"the package {case.tools[0]} is not installed", fix, type=error.type) from error
 
 
 class _Named:
