@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._terminal._prompt import TerminalDialog, show
-from tools_agent._terminal._style import Line
+from tools_agent._terminal._prompt import TerminalDialog
+from tools_agent._terminal._style import Line, block
 from tools_core import Context
 from tools_core.command import CommandError, counted, load_tools, note, reserved_terminal
 from tools_core.files import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tools_agent import Session
     from tools_agent._terminal._prompt import Dialog
+    from tools_agent._terminal._style import Style
     from tools_core import ApprovalRequest, Effects, Tool
     from tools_runtime import Policy
     from tools_workspace import Changes
@@ -25,48 +28,42 @@ MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
 _VARIABLE = "ASK_TOOLS_ISOLATION"
-_STYLES = {"added": "added", "deleted": "removed"}
+_CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
+_DIFF_STYLES: Mapping[str, Style] = {"+": "added", "-": "removed", "@": "hunk"}
 _MENU = """\
-  a  apply all changes
-  s  apply some: s FILE ...
-  d  show the diff
-  p  another prompt: the agent continues in the copy
-  k  keep the copy, and decide later
-  x  discard all changes"""
+a  apply all changes
+s  apply some: s FILE ..., or their numbers
+d  show the diff
+p  another prompt: the agent continues in the copy
+k  keep the copy, and decide later
+x  discard all changes"""
 
 
 class Preview:
     """A copy of the workspace for one session, which continues in it until the copy is applied or discarded."""
 
-    def __init__(self, workspace: str, session: Session) -> None:
+    def __init__(
+        self, workspace: str, session: Session, on_progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Open the session's copy, or copy the workspace. Raises CommandError if it cannot be copied."""
+        self._error = workspace_module().WorkspaceError
         try:
-            from tools_workspace import Workspace, WorkspaceError
-        except ImportError as error:
-            raise CommandError("--preview needs tools-workspace", "pip install 'tools-agent[preview]'") from error
-        self._error = WorkspaceError
-        try:
-            place = Workspace(workspace)
-            earlier = next((copy for copy in place.copies() if copy.id == copy_id(session)), None)
-            self.copy = earlier or place.copy()
-        except WorkspaceError as error:
+            place = workspace_module().Workspace(workspace)
+            earlier = next((copy for copy in place.copies() if copy.id == _copy_id(session)), None)
+            self.copy = earlier or place.copy(on_progress=on_progress)
+        except self._error as error:
             raise CommandError(str(error), status=1) from error
-        self.path = self.copy.path
+        self.path: str = self.copy.path
+        self._session = session
         if earlier is None:
             session.log.write([("preview", {"copy": self.copy.id})])
         else:
             note(f"the session continues in the copy {self.path}")
 
-    def load_tools(self, patterns: Sequence[str] | None) -> Mapping[str, Tool]:
-        """Load tools whose commands run in a sandbox, if this machine has one."""
-        if os.environ.get(_VARIABLE):
-            return load_tools(patterns)
-        os.environ[_VARIABLE] = "required"
-        tools = load_tools(patterns)
-        if "bash" in tools and not tools["bash"].call({"command": "true"}, Context(workspace=self.path)).ok:
-            del os.environ[_VARIABLE]
-            note("no sandbox on this machine: commands need approval")
-            return load_tools(patterns)
-        return tools
+    @property
+    def is_open(self) -> bool:
+        """True until all changes are applied or discarded."""
+        return Path(self.path).exists()
 
     def allows(self, request: ApprovalRequest, policy: Policy) -> bool:
         """Return whether a call touches nothing but the copy, and no rule of the user decides about it."""
@@ -77,105 +74,141 @@ class Preview:
         is_local = effects.commands == () and effects.paths and all(is_inside(p, [self.path]) for p in effects.paths)
         return bool(is_local or _is_confined(effects))
 
-    def summary(self, changes: Changes) -> Iterator[Line]:
-        """Yield a line for each change."""
-        yield Line.of("title", f"{counted(len(changes), 'change')} in the copy {self.path}:")
-        for change in changes[:MAX_CHANGES]:
-            yield Line.of(_STYLES.get(change.kind, "hunk"), str(change), "  ")  # type: ignore[arg-type]
-        if len(changes) > MAX_CHANGES:
-            yield Line("note", f"… and {len(changes) - MAX_CHANGES} more", "  ")
+    def decide(self, dialog: Dialog) -> str | None:
+        """Show the changes, and apply or discard them as a person answers; return another prompt for the agent.
 
-    def finish(self) -> str | None:
-        """Show the changes, and apply, keep or discard them as the person answers; without a terminal keep them.
-
-        Return another prompt if the agent should continue.
+        Without an answer the copy stays open. A copy without changes is discarded.
         """
-        changes = self.copy.changes()
-        if not changes:
-            self.copy.discard()
-            note("the preview has no changes")
+        self._show_changes(dialog)
+        if not self.is_open:
             return None
-        lines = diff_lines(changes)
-        show([*self.summary(changes), *(lines if len(lines) <= MAX_LINES else ())])
-        with reserved_terminal(Context()) as ask:
-            if ask is not None:
-                return self._decide(TerminalDialog(ask))
-        self.keep()
-        return None
-
-    def _decide(self, dialog: Dialog) -> str | None:
-        note(_MENU)
+        dialog.show(block(_MENU, "  "))
         while (line := dialog.ask("what to do with the changes? ")) is not None:
             key, _, rest = line.strip().partition(" ")
             if key == "p":
                 if prompt := rest.strip() or (dialog.ask("prompt: ") or "").strip():
                     return prompt
             elif key == "d":
-                dialog.show(diff_lines(self.copy.changes()))
+                dialog.show(_diff_lines(self.copy.changes()))
             elif key in ("a", "s"):
-                if self._apply(None if key == "a" else _words(rest or dialog.ask("files and folders: ") or "")):
+                selection = None if key == "a" else _words(rest or dialog.ask("files, folders or numbers: ") or "")
+                if selection != [] and self._apply(selection, dialog):
                     return None
             elif key == "x":
                 self.copy.discard()
-                note("discarded the copy")
+                dialog.show([Line("note", "discarded the copy")])
                 return None
             elif key == "k":
                 break
             else:
-                note(_MENU)
-        self.keep()
+                dialog.show(block(_MENU, "  "))
         return None
 
-    def _apply(self, paths: Sequence[str] | None) -> bool:
+    def _show_changes(self, dialog: Dialog) -> None:
+        """Show the changes, with their diff unless it is long; discard a copy without changes."""
+        changes = self.copy.changes()
+        if changes:
+            lines = _diff_lines(changes)
+            dialog.show([*self._summary(changes), *(lines if len(lines) <= MAX_LINES else ())])
+        else:
+            self.copy.discard()
+            dialog.show([Line("note", "no changes in the copy")])
+
+    def _apply(self, selection: Sequence[str] | None, dialog: Dialog) -> bool:
         """Apply changes, and return True if no other change remains."""
-        if paths == []:
-            return False
+        changes = self.copy.changes()
+        names = {str(number): change.path for number, change in enumerate(changes, 1)}
+        paths = None if selection is None else [names.get(word, word) for word in selection]
         try:
-            changeset = self.copy.apply(paths, title="ask-tools run --preview")
+            changeset = self.copy.apply(paths, title="ask-tools --preview", session=self._session.id)
         except self._error as error:
-            note(f"error: {error}")
+            dialog.show(block(str(error), "  ", "error"))
             return False
-        place = shlex.join(["--workspace", self.copy.workspace.path])
-        option = "" if os.path.realpath(os.curdir) == self.copy.workspace.path else f" {place}"
+        undo = shlex.join(["ask-tools", "undo", *([changeset.id] if changeset else []), *self._place()])
         count = len(changeset.changes) if changeset else 0
-        note(f"applied {counted(count, 'change')}; to undo: ask-tools undo {changeset.id if changeset else ''}{option}")
+        dialog.show([Line.of("note", f"applied {counted(count, 'change')}; to undo: {undo}")])
         rest = self.copy.changes()
         if rest:
-            show(list(self.summary(rest)))
-            return False
-        self.copy.discard()
-        return True
+            dialog.show(list(self._summary(rest)))
+        else:
+            self.copy.discard()
+        return not rest
 
-    def keep(self) -> None:
-        """Print how to look at the copy later, and how to apply or discard it."""
-        words = ["--copy", self.copy.id]
-        if os.path.realpath(os.curdir) != self.copy.workspace.path:
-            words += ["--workspace", self.copy.workspace.path]
-        option = shlex.join(words)
-        note(
-            f"the copy stays; apply: ask-tools apply {option}\n"
-            f"  look: ask-tools changes {option}; discard: ask-tools changes --discard {option}"
-        )
+    def _summary(self, changes: Changes) -> Iterator[Line]:
+        yield Line.of("title", f"{counted(len(changes), 'change')} in the copy {self.path}:")
+        for number, change in enumerate(changes[:MAX_CHANGES], 1):
+            yield Line.of(_CHANGE_STYLES.get(change.kind, "hunk"), str(change), f"  {number:>2}  ")
+        if len(changes) > MAX_CHANGES:
+            yield Line("note", f"… and {len(changes) - MAX_CHANGES} more", "      ")
+
+    def finish(self) -> str | None:
+        """Let a person on the terminal decide; without a terminal print the changes, and keep the copy.
+
+        Return another prompt if the agent should continue.
+        """
+        with reserved_terminal(Context()) as ask:
+            if ask is not None and (prompt := self.decide(TerminalDialog(ask))):
+                return prompt
+            if ask is None:
+                self._show_changes(TerminalDialog(lambda _: None))
+        self.print_hint()
+        return None
+
+    def print_hint(self) -> None:
+        """Print how to look at an open copy later, and how to apply or discard it."""
+        if self.is_open:
+            option = shlex.join(["--copy", self.copy.id, *self._place()])
+            note(
+                f"the copy stays; apply: ask-tools apply {option}\n"
+                f"  look: ask-tools changes {option}; discard: ask-tools changes --discard {option}"
+            )
+
+    def _place(self) -> list[str]:
+        """Return the option that names the workspace; nothing in the workspace."""
+        original = self.copy.workspace.path
+        return [] if os.path.realpath(os.curdir) == original else ["--workspace", original]
 
 
-def copy_id(session: Session) -> str | None:
-    """Return the id of the last copy that a session worked in; None if it never did."""
-    return next((record.data["copy"] for record in reversed(session.history) if record.kind == "preview"), None)
+def workspace_module() -> Any:
+    """Return the module tools_workspace. Raises CommandError if it is not installed."""
+    try:
+        import tools_workspace
+    except ImportError as error:
+        raise CommandError("previews need tools-workspace", "pip install 'tools-agent[preview]'") from error
+    return tools_workspace
 
 
 def has_copy(session: Session, workspace: str) -> bool:
     """Return whether a session has a copy that is neither applied nor discarded."""
-    if (id := copy_id(session)) is None:
+    if (id := _copy_id(session)) is None:
         return False
-    from tools_workspace import Workspace  # it was installed
-
-    return any(copy.id == id for copy in Workspace(workspace).copies())
+    return any(copy.id == id for copy in workspace_module().Workspace(workspace).copies())
 
 
-def diff_lines(changes: Changes) -> list[Line]:
+def confined_tools(patterns: Sequence[str] | None) -> Mapping[str, Tool]:
+    """Load tools whose commands run in a sandbox, if this machine has one."""
+    if os.environ.get(_VARIABLE):
+        return load_tools(patterns)
+    os.environ[_VARIABLE] = "required"
+    try:
+        tools = load_tools(patterns)
+        with TemporaryDirectory() as folder:
+            if "bash" not in tools or tools["bash"].call({"command": "true"}, Context(workspace=folder)).ok:
+                return tools
+    finally:
+        del os.environ[_VARIABLE]
+    note("no sandbox on this machine: commands need approval")
+    return load_tools(patterns)
+
+
+def _copy_id(session: Session) -> str | None:
+    """Return the id of the last copy that a session worked in; None if it never did."""
+    return next((record.data["copy"] for record in reversed(session.history) if record.kind == "preview"), None)
+
+
+def _diff_lines(changes: Changes) -> list[Line]:
     """Return the diff of all changes."""
-    styles: dict[str, Any] = {"+": "added", "-": "removed", "@": "hunk"}
-    return [Line.of(styles.get(line[:1], "text"), line, "  │ ") for line in changes.diff().split("\n")]
+    return [Line.of(_DIFF_STYLES.get(line[:1], "text"), line, "  │ ") for line in changes.diff().split("\n")]
 
 
 def _words(line: str) -> list[str]:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tools_agent._commands.preview import Preview, has_copy
+from tools_agent._commands.preview import Preview, confined_tools, has_copy
 from tools_agent._commands.sessions import add_store, opened, request_lines
 from tools_agent._commands.start import (
     add_session_options,
+    find_start,
     make_policy,
-    open_session,
     piped_text,
     read_files,
     selected_tools,
@@ -83,15 +83,16 @@ def run(options: Namespace) -> int:
     with opened(options) as store:
         policy = make_policy(options)
         tools = selected_tools(options)
-        start = open_session(options, store, options.prompt or prompt)
-        options.preview = options.preview or has_copy(start.session, start.workspace)
-        preview = Preview(start.workspace, start.session) if options.preview else None
+        start = find_start(options, store, may_create=prompt is not None)
+        session = start.open(options.prompt or prompt or "")
+        options.preview = options.preview or has_copy(session, start.workspace)
+        preview = Preview(start.workspace, session) if options.preview else None
         if preview is not None:
-            tools = selected_tools(options, preview.load_tools)
-        add_session_rules(policy, start.session)
+            tools = selected_tools(options, confined_tools)
+        add_session_rules(policy, session)
         agent = Agent(
-            start.session, model=start.model, tools=tools, skills=options.skills, max_steps=options.max_steps,
-            approve=_approver(options, TerminalApprover(policy, start.session), preview, policy), policy=policy,
+            session, model=start.model, tools=tools, skills=options.skills, max_steps=options.max_steps,
+            approve=_approver(options, TerminalApprover(policy, session), preview, policy), policy=policy,
             on_ask=answer_on_terminal, tool_timeout=120.0, workspace=preview.path if preview else start.workspace,
             output_budget=options.output_budget or None, loop_detection=not options.no_loop_detection,
             max_cost=options.max_cost,
@@ -108,7 +109,7 @@ def run(options: Namespace) -> int:
 
 def _prompt(options: Namespace) -> tuple[str | None, Sequence[Any]]:
     """Return the prompt with the text of other programs and files, and the files that are not text."""
-    texts, files = read_files(options.file)
+    texts, files = read_files(options.file or ())
     parts = [part for part in (options.prompt, piped_text().rstrip("\n")) if part]
     return ("\n\n".join(parts) + texts).lstrip("\n") or None, files
 

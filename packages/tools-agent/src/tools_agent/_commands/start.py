@@ -8,9 +8,10 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tools_agent._commands.sessions import short, unknown_session
@@ -18,7 +19,7 @@ from tools_core.command import CommandError, load_tools, note
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from tools_agent import Session, Store
     from tools_core import Tool
@@ -27,16 +28,33 @@ if TYPE_CHECKING:
 _MAX_ADVICE = 20_000  # characters of one AGENTS.md
 _DIGITS = re.compile(r"[-_.]?\d+")  # fix-1 and fix-2 are two names on purpose
 _MAX_FILE = 20_000_000  # bytes of a file that is sent with a prompt
+_MAX_TEXT = 400_000  # characters of a text file, some 100,000 tokens
 _READ_ONLY = {"decision": "deny", "read_only": False, "reason": "this run is read-only"}
 
 
-class Start(NamedTuple):
-    """An open session, the model that continues it, and its folder."""
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the options say about the session, and how to open it."""
 
-    session: Session
+    store: Store
+    name: str | None
+    """The name of the session; None for a new one without a name."""
+    is_stored: bool
     model: str
     workspace: str
-    is_new: bool
+    system: str | None
+    """The system prompt of a new session; None for the default."""
+
+    def open(self, title: str, model: str | None = None) -> Session:
+        """Open the session, or create it with a title."""
+        from tools_agent import Session, System
+
+        if self.is_stored and self.name:
+            return Session.open(self.store, self.name)
+        text = system_prompt(self.workspace) if self.system is None else self.system
+        metadata = {"model": model or self.model, "title": short(title), "workspace": self.workspace}
+        id = self.name or uuid4().hex[:8]
+        return Session([System(content=text)] if text else [], id=id, store=self.store, metadata=metadata)
 
 
 def add_session_options(parser: ArgumentParser) -> None:
@@ -59,14 +77,14 @@ def add_session_options(parser: ArgumentParser) -> None:
     parser.add_argument("--max-cost", metavar="USD", type=float, help="the price after which the run is interrupted")
 
 
-def open_session(options: Namespace, store: Store, title: str | None) -> Start:
-    """Open the session that the options name, or create one with the title; the model is checked before."""
-    from tools_agent import ProviderError, Session, System, get_provider
+def find_start(options: Namespace, store: Store, *, may_create: bool) -> Start:
+    """Find the session that the options name, and check its model and folder."""
+    from tools_agent import ProviderError, get_provider
 
     name = _latest(options, store) if options.latest else options.session
     stored = {session.id: session.metadata for session in store.sessions()} if name else {}
     if name and name not in stored:
-        may_create = title is not None and options.model is not None
+        may_create = may_create and options.model is not None
         others = [other for other in stored if _DIGITS.sub("", other) != _DIGITS.sub("", name)]
         if not may_create or (get_close_matches(name, others, cutoff=0.8) and not options.new):
             error = unknown_session(name, store)
@@ -82,13 +100,7 @@ def open_session(options: Namespace, store: Store, title: str | None) -> Start:
     workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
     if not Path(workspace).is_dir():
         raise CommandError(f"the workspace {workspace} is not a folder", "another one: --workspace DIR")
-    if name in stored:
-        return Start(Session.open(store, name), model, workspace, is_new=False)
-    text = system_prompt(workspace) if options.system is None else options.system
-    metadata = {"model": model, "title": short(title), "workspace": workspace}
-    id = name or uuid4().hex[:8]
-    session = Session([System(content=text)] if text else [], id=id, store=store, metadata=metadata)
-    return Start(session, model, workspace, is_new=True)
+    return Start(store, name, name in stored, model, workspace, options.system)
 
 
 def _latest(options: Namespace, store: Store) -> str:
@@ -149,27 +161,29 @@ def _advice(workspace: str, root: str) -> list[str]:
     return texts
 
 
-def read_files(paths: Sequence[str] | None) -> tuple[str, list[Any]]:
+def read_files(paths: Iterable[str | os.PathLike[str]]) -> tuple[str, list[Any]]:
     """Return the text of text files, each under its name, and the other files as attachments."""
     from tools_core import Audio, File, Image
 
     texts, attachments = [], []
-    for path in paths or ():
+    for path in paths:
         try:
             if Path(path).stat().st_size > _MAX_FILE:
-                raise CommandError(f"--file {path}: it is larger than {_MAX_FILE // 1_000_000} MB")
+                raise CommandError(f"{path} is larger than {_MAX_FILE // 1_000_000} MB")
             block = File.from_path(path)
         except OSError as error:
-            raise CommandError(f"--file {path}: {error.strerror}") from error
+            raise CommandError(f"{path}: {error.strerror}") from error
         kind = {"image": Image, "audio": Audio}.get(block.mime_type.partition("/")[0])
         if kind is not None or block.mime_type == "application/pdf":
             attachments.append((kind or File)(block.data, block.mime_type, name=block.name))
             continue
         try:
-            texts.append(f"\n\n{path}:\n```\n{block.data.decode()}\n```")
+            text = block.data.decode()
         except UnicodeDecodeError as error:
-            message = f"--file {path}: {block.mime_type} is neither text, a picture, audio nor PDF"
-            raise CommandError(message) from error
+            raise CommandError(f"{path}: {block.mime_type} is neither text, a picture, audio nor PDF") from error
+        if len(text) > _MAX_TEXT:
+            raise CommandError(f"{path} has {len(text):,} characters", "name it in the prompt: the model reads parts")
+        texts.append(f"\n\n{path}:\n```\n{text}\n```")
     return "".join(texts), attachments
 
 
