@@ -71,7 +71,7 @@ def place_order(order_id: str, items: list[LineItem], shipping: Shipping) -> str
 
 
 class Plain:
-    """The least that a result can be."""
+    """A minimal result."""
 
     __slots__ = ("content", "is_error")
 
@@ -80,13 +80,13 @@ class Plain:
         self.is_error = is_error
 
 
-KNOWN = {"a", "b", "note"}
+PARAMETERS = {"a", "b", "note"}
 
 
 def checked_add(args: dict[str, Any]) -> Plain:
     """Check, call and wrap the result of `add`, as code written by hand would."""
     a, b, note = args.get("a"), args.get("b"), args.get("note", "")
-    if type(a) is int and type(b) is int and type(note) is str and args.keys() <= KNOWN:
+    if type(a) is int and type(b) is int and type(note) is str and args.keys() <= PARAMETERS:
         return Plain(add(a, b, note))
     for name in ("a", "b"):
         if name not in args:
@@ -97,7 +97,7 @@ def checked_add(args: dict[str, Any]) -> Plain:
 
 
 def checked_order(text: str) -> Plain:
-    """The same for `place_order`, from JSON text."""
+    """Check, call and wrap the result of `place_order`, from JSON text."""
     args = json.loads(text)
     order_id, items, shipping = args.get("order_id"), args.get("items"), args.get("shipping")
     if type(order_id) is not str or type(items) is not list or type(shipping) is not dict:
@@ -130,7 +130,7 @@ ORDER = json.dumps(
 
 
 def fresh_order() -> Callable[..., str]:
-    """The order's classes and function, made anew."""
+    """Define the order's classes and its function again, so that nothing is cached."""
 
     class LineItem(TypedDict):
         product_id: str
@@ -159,7 +159,7 @@ NAMES: dict[Any, str] = {str: "string", int: "integer", type(None): "null"}
 
 
 def walk(hint: Any) -> dict[str, Any]:
-    """A schema of the few hints above by the standard library alone."""
+    """Return the schema of the few hints above, with the standard library alone."""
     if hint in NAMES:
         return {"type": NAMES[hint]}
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -186,7 +186,7 @@ def introspected() -> dict[str, Any]:
 
 
 def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows within this process: what, target, ours, baseline."""
+    """Return rows within this process: title, target, ours, baseline."""
     sum_tool, order_tool = tool(add), tool(place_order)
     good, missing, wrong = {"a": 40, "b": 2, "note": "hi"}, {"a": 40, "note": "no b"}, {"a": "forty", "b": 2}
     stored = {"name": "place_order", "input_schema": {}}
@@ -224,12 +224,12 @@ def calls() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
 
 
 def definitions() -> list[dict[str, Any]]:
-    """A thousand ordinary definitions: five parameters, two of them optional, one a list, one a choice."""
+    """Return a thousand ordinary definitions: five parameters, two of them optional, one a list, one a choice."""
     properties = {
         "city": {"type": "string", "description": "The city to look up."},
-        "days": {"type": "integer", "description": "How many days ahead.", "default": 3},
+        "days": {"type": "integer", "description": "The number of days.", "default": 3},
         "units": {"type": "string", "enum": ["celsius", "fahrenheit"], "description": "The unit of temperatures."},
-        "fields": {"type": "array", "items": {"type": "string"}, "description": "What to report."},
+        "fields": {"type": "array", "items": {"type": "string"}, "description": "The values to report."},
         "verbose": {"type": "boolean"},
     }
     schema = {"type": "object", "properties": properties, "required": ["city", "units", "fields"]}
@@ -239,16 +239,16 @@ def definitions() -> list[dict[str, Any]]:
 
 
 def formats() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of a thousand definitions in every provider's format."""
-    given = definitions()
+    """Return rows of a thousand definitions in the format of every provider."""
+    thousand = definitions()
     return [
         (
             f"1,000 definitions for {name} / json.dumps",
             target,
-            partial(made.definitions, given),
-            partial(json.dumps, given),
+            partial(provider.definitions, thousand),
+            partial(json.dumps, thousand),
         )
-        for (name, made), target in zip(FORMATS.items(), ("3", "15", "3", "15", "3", "15", "3", "3"), strict=True)
+        for (name, provider), target in zip(FORMATS.items(), ("3", "15", "3", "15", "3", "15", "3", "3"), strict=True)
     ]
 
 
@@ -260,16 +260,16 @@ while data := os.read(0, 1000):
 
 
 def commands() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of what is run in other processes."""
+    """Return rows of commands and code in other processes."""
     python = Python(sandbox="contained")
     evaluator = subprocess.Popen([sys.executable, "-c", EVALUATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert evaluator.stdin is not None
     assert evaluator.stdout is not None
-    given, taken = evaluator.stdin.fileno(), evaluator.stdout.fileno()
+    stdin, stdout = evaluator.stdin.fileno(), evaluator.stdout.fileno()
 
     def bare() -> bytes:
-        os.write(given, b"1+1")
-        return os.read(taken, 1000)
+        os.write(stdin, b"1+1")
+        return os.read(stdout, 1000)
 
     warm = partial(python.call, {"code": "1+1", "session": "s"})
     rows = [("python, in a session / two pipes and eval", "100 us", warm, bare)]
@@ -292,7 +292,7 @@ class Passing:
 
 
 class Looking:
-    """A hook that sees each call before it is made."""
+    """A hook that sees each call before it runs."""
 
     @hookimpl
     def before_tool_call(self, call: ToolCall) -> None:
@@ -312,21 +312,21 @@ async def async_nap(seconds: float) -> None:
 
 
 def executors() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of the executor: what it adds to calls, and many calls at once."""
-    made, arguments = tool(add), {"a": 2, "b": 3}
+    """Return rows of the executor: its cost per call, and many calls at once."""
+    adder, arguments = tool(add), {"a": 2, "b": 3}
     calls = [ToolCall("1", "add", arguments)] * 100
 
     def bare() -> list[Result]:
-        return [made.call(arguments) for _ in calls]
+        return [adder.call(arguments) for _ in calls]
 
     rows: list[tuple[str, str, Callable[[], Any], Callable[[], Any]]] = []
-    for what, target, hooks in [
+    for title, target, hooks in [
         ("no hooks", "2", []),
         ("5 hooks that look", "5", [Looking() for _ in range(5)]),
         ("5 hooks around", "5", [Passing() for _ in range(5)]),
     ]:
-        executor = Executor([made], hooks=hooks, plugins=False)
-        rows.append((f"100 calls by an executor, {what} / tool.call", target, partial(executor.execute, calls), bare))
+        executor = Executor([adder], hooks=hooks, plugins=False)
+        rows.append((f"100 calls by an executor, {title} / tool.call", target, partial(executor.execute, calls), bare))
 
     def pooled() -> None:
         with ThreadPoolExecutor(64) as pool:
@@ -354,33 +354,33 @@ class Counting:
     """A model that calls `add` 50 times, without any delay."""
 
     def __init__(self) -> None:
-        self.model, self.asked = "counting", 0
+        self.model, self.steps = "counting", 0
 
     def stream(self, _request: Request) -> Generator[Assistant]:
-        self.asked += 1
-        call = ToolCall(f"call_{self.asked}", "plus", {"a": 2, "b": 3})
-        yield Assistant(tool_calls=(call,)) if self.asked <= 50 else Assistant(content="Done")
+        self.steps += 1
+        call = ToolCall(f"call_{self.steps}", "plus", {"a": 2, "b": 3})
+        yield Assistant(tool_calls=(call,)) if self.steps <= 50 else Assistant(content="Done")
 
     astream: Any = None
 
 
 def agents(folder: Path) -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of the agent: its loop, and long sessions."""
+    """Return rows of the agent: its loop, and long sessions."""
 
     def ours() -> None:
         Agent(model=Counting(), tools=[plus], max_steps=None).generate("Go")
 
     rows: list[tuple[str, str, Callable[[], Any], Callable[[], Any]]] = []
-    with suppress(ImportError):  # a peer, where it is installed
+    with suppress(ImportError):  # a peer, if it is installed
         import pydantic_ai
         from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
         from pydantic_ai.models.function import FunctionModel
 
         def theirs() -> None:
-            asked = count(1)
+            numbers = count(1)
 
             def reply(_messages: Any, _info: Any) -> Any:
-                number = next(asked)
+                number = next(numbers)
                 call = ToolCallPart("plus", {"a": 2, "b": 3}, f"call_{number}")
                 return ModelResponse(parts=[call if number <= 50 else TextPart("Done")])
 
@@ -428,20 +428,20 @@ def plus(a: int, b: int) -> int:
 
 
 def workers() -> list[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of a call in a worker process that is running already."""
+    """Return rows of a call in a worker process that runs already."""
     runtime, arguments = ProcessRuntime(1), {"a": 2, "b": 3}
     call, executor = ToolCall("1", "plus", arguments), Executor([plus], runtime=runtime, plugins=False)
     pool = ProcessPoolExecutor(1)
 
-    def made() -> Any:
-        begun: Any = runtime.begin(plus, call, Context())
-        return begun()
+    def ours() -> Any:
+        wait: Any = runtime.begin(plus, call, Context())
+        return wait()
 
     def submitted() -> Result:
         return pool.submit(plus.call, arguments).result()
 
     return [
-        ("process call, warm / ProcessPoolExecutor", "1", made, submitted),
+        ("process call, warm / ProcessPoolExecutor", "1", ours, submitted),
         ("process call by an executor, warm / ProcessPoolExecutor", "", lambda: executor.execute([call]), submitted),
     ]
 
@@ -559,20 +559,20 @@ class Posts:
 
 
 def servers(words: list[str]) -> Generator[tuple[str, str, Callable[[], Any], Callable[[], Any]]]:
-    """Rows of MCP servers beside others with a handler that does nothing: the SDK's low-level one, and a peer's."""
+    """Return rows of MCP servers, beside the SDK's low-level server and a peer with a handler that does nothing."""
     if words and not any(word in "mcp call list" for word in words):
         return
     call = ("tools/call", {"name": "plus", "arguments": {"a": 2, "b": 3}})
     peers = [("low-level server", BARE, "1.1", "1.1"), ("FastMCP", FASTMCP, "1", "0.5")]
     for name, source, *targets in peers[: 2 if find_spec("fastmcp") else 1]:
         lines, posts = [Lines(OURS), Lines(source)], [Posts(OURS), Posts(source)]
-        made, plain = (partial(each.ask, *call) for each in lines)
-        yield f"mcp call over stdio / {name}", targets[0], made, plain
-        made, plain = (partial(each.ask, *call) for each in posts)
-        yield f"mcp call over HTTP / {name}", targets[0], made, plain
-        made, plain = (partial(each.ask_often, *call) for each in posts)
-        yield f"mcp 32 calls, 8 connections over HTTP / {name}", targets[1], made, plain
-        for process in [each.process for each in lines] + [each.process for each in posts]:
+        ours, baseline = (partial(client.ask, *call) for client in lines)
+        yield f"mcp call over stdio / {name}", targets[0], ours, baseline
+        ours, baseline = (partial(client.ask, *call) for client in posts)
+        yield f"mcp call over HTTP / {name}", targets[0], ours, baseline
+        ours, baseline = (partial(client.ask_often, *call) for client in posts)
+        yield f"mcp 32 calls, 8 connections over HTTP / {name}", targets[1], ours, baseline
+        for process in [client.process for client in [*lines, *posts]]:
             process.kill()
             process.wait()
     many = Lines(OURS, "many")
@@ -606,7 +606,7 @@ def timed(call: Callable[[], Any], count: int) -> float:
 
 
 def per_call(ours: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of each, the least of several turns: noise only ever adds."""
+    """Return the seconds of both, the minimum of several turns: noise only adds."""
     first = timed(baseline, 1)
     count = max(1, int(TURN / timed(baseline, max(1, min(20, int(0.1 / first))))))
     timed(ours, min(count, 20))
@@ -614,18 +614,18 @@ def per_call(ours: Callable[[], Any], baseline: Callable[[], Any]) -> tuple[floa
     return min(a for a, _ in turns), min(b for _, b in turns)
 
 
-def made_packages(folder: Path, count: int) -> Path:
-    """A folder of `count` installed distributions with one tool each."""
+def install_packages(folder: Path, count: int) -> Path:
+    """Return a folder of `count` installed distributions with one tool each."""
     site = folder / f"site-{count}"
     for n in range(count):
-        info = site / f"tools_made_{n:04d}-1.0.dist-info"
+        info = site / f"tools_many_{n:04d}-1.0.dist-info"
         info.mkdir(parents=True)
         (info / "METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: tools-made-{n:04d}\nVersion: 1.0\nSummary: Made up.\n"
+            f"Metadata-Version: 2.1\nName: tools-many-{n:04d}\nVersion: 1.0\nSummary: An example.\n"
         )
-        (info / "entry_points.txt").write_text(f"[ask_tools.tools]\nmade_{n:04d} = tools_made_{n:04d}:made\n")
-        module = 'from tools_core import tool\n\n@tool\ndef made() -> None:\n    """Do nothing."""\n'
-        (site / f"tools_made_{n:04d}.py").write_text(module)
+        (info / "entry_points.txt").write_text(f"[ask_tools.tools]\nmany_{n:04d} = tools_many_{n:04d}:nothing\n")
+        module = 'from tools_core import tool\n\n@tool\ndef nothing() -> None:\n    """Do nothing."""\n'
+        (site / f"tools_many_{n:04d}.py").write_text(module)
     return site
 
 
@@ -634,7 +634,7 @@ METADATA = "from importlib.metadata import entry_points; print(len(entry_points(
 
 
 def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path | None]]:
-    """Rows of whole processes: what, target, ours, baseline, folder for PYTHONPATH."""
+    """Return rows of whole processes: title, target, ours, baseline, folder for PYTHONPATH."""
     python = [sys.executable, "-c"]
     command = str(Path(sys.executable).with_name("ask-tools"))
     rows: list[tuple[str, str, list[str], list[str], Path | None]] = [
@@ -661,7 +661,7 @@ def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path |
             [*python, "import mcp.server.lowlevel, mcp.server.stdio"],
             None,
         ),
-        ("ask-tools list, 20 packages / pass", "3", [command, "list"], [*python, "pass"], made_packages(folder, 20)),
+        ("ask-tools list, 20 packages / pass", "3", [command, "list"], [*python, "pass"], install_packages(folder, 20)),
     ]
     rows += [
         (
@@ -669,7 +669,7 @@ def processes(folder: Path) -> list[tuple[str, str, list[str], list[str], Path |
             "1",
             [*python, DISCOVER],
             [*python, METADATA],
-            made_packages(folder, count),
+            install_packages(folder, count),
         )
         for count in (1, 100, 1000)
     ]
@@ -691,29 +691,29 @@ def per_process(ours: list[str], baseline: list[str], path: Path | None) -> tupl
     return statistics.median(a for a, _ in turns), statistics.median(b for _, b in turns)
 
 
-def show(what: str, target: str, ours: float, baseline: float, unit: str, scale: float) -> None:
+def show(title: str, target: str, ours: float, baseline: float, unit: str, scale: float) -> None:
     print(
-        f"{what:<62} {ours * scale:9.3f} {baseline * scale:9.3f} {unit} {ours / baseline:7.2f}x   target {target}",
+        f"{title:<62} {ours * scale:9.3f} {baseline * scale:9.3f} {unit} {ours / baseline:7.2f}x   target {target}",
         flush=True,
     )
 
 
 def main(words: list[str]) -> None:
-    print(f"{'what / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
+    print(f"{'ours / baseline':<62} {'ours':>9} {'baseline':>9}      ratio")
     rows = [*calls(), *executors(), *formats()]
-    for more, names in ((workers, "process call"), (commands, "repl bash")):  # these start processes
+    for more_rows, names in ((workers, "process call"), (commands, "repl bash")):  # these start processes
         if not words or any(word in names for word in words):
-            rows += more()
-    for what, target, ours, baseline in rows:
-        if not words or any(word in what for word in words):
-            show(what, target, *per_call(ours, baseline), "us", 1e6)
+            rows += more_rows()
+    for title, target, ours, baseline in rows:
+        if not words or any(word in title for word in words):
+            show(title, target, *per_call(ours, baseline), "us", 1e6)
     with TemporaryDirectory() as folder:
-        for what, target, ours, baseline in chain(agents(Path(folder)), servers(words)):
-            if not words or any(word in what for word in words):
-                show(what, target, *per_call(ours, baseline), "us", 1e6)
-        for what, target, ours_command, baseline_command, path in processes(Path(folder)):
-            if not words or any(word in what for word in words):
-                show(what, target, *per_process(ours_command, baseline_command, path), "ms", 1e3)
+        for title, target, ours, baseline in chain(agents(Path(folder)), servers(words)):
+            if not words or any(word in title for word in words):
+                show(title, target, *per_call(ours, baseline), "us", 1e6)
+        for title, target, ours_command, baseline_command, path in processes(Path(folder)):
+            if not words or any(word in title for word in words):
+                show(title, target, *per_process(ours_command, baseline_command, path), "ms", 1e3)
 
 
 if __name__ == "__main__":

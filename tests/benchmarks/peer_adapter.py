@@ -99,20 +99,20 @@ def parallel() -> dict[str, Callable[[int, float], object]]:
         """Wait in the event loop."""
         await asyncio.sleep(seconds)
 
-    def gathered(one: object) -> Callable[[int, float], object]:
+    def gathered(wait: object) -> Callable[[int, float], object]:
         async def calls(n: int, seconds: float) -> list[Result]:
-            return await asyncio.gather(*(one.acall({"seconds": seconds}) for _ in range(n)))  # type: ignore[attr-defined]
+            return await asyncio.gather(*(wait.acall({"seconds": seconds}) for _ in range(n)))  # type: ignore[attr-defined]
 
         return lambda n, seconds: asyncio.run(calls(n, seconds))
 
-    def executed(one: object, runtime: str) -> Callable[[int, float], object]:
+    def executed(wait: object, runtime: str) -> Callable[[int, float], object]:
         from tools_core import ToolCall
         from tools_runtime import Executor
 
-        executor = Executor([one], runtime=runtime, plugins=False)
+        executor = Executor([wait], runtime=runtime, plugins=False)
 
         def calls(n: int, seconds: float) -> list[ToolCall]:
-            return [ToolCall(str(number), one.name, {"seconds": seconds}) for number in range(n)]  # type: ignore[attr-defined]
+            return [ToolCall(str(number), wait.name, {"seconds": seconds}) for number in range(n)]  # type: ignore[attr-defined]
 
         if runtime == "thread":
             return lambda n, seconds: executor.execute(calls(n, seconds))

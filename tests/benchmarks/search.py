@@ -1,6 +1,6 @@
 """Measure the search for tools beside its peers': `python tests/benchmarks/search.py`.
 
-The tools and questions are those of the Berkeley Function Calling Leaderboard: the distinct functions of six of its
+The tools and questions come from the Berkeley Function Calling Leaderboard: the distinct functions of six of its
 categories, and 100 questions of each. A query is the user's question, unchanged. The weights of `tools_core.search`
 were chosen with the even questions, so the odd ones count. Environments for the peers are created in `.cache`.
 """
