@@ -126,6 +126,12 @@ def test_python_files_can_contain_cases(tmp_path):
     assert [(case.name, case.tools) for case in load_cases(tmp_path)] == [("one", ["x"]), ("two", ["y"])]
 
 
+def test_cases_of_two_files_with_one_name_get_the_paths_of_their_files(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.toml").write_text('[[case]]\nname = "thanks"\nquestion = "?"\nno_call = true\n')
+    assert [case.name for case in load_cases(tmp_path)] == [f"{tmp_path}/{name}.toml: thanks" for name in ("a", "b")]
+
+
 @pytest.mark.parametrize(("text", "message"), [("x = 1", "has no list `cases`"), ("1 / 0", "ZeroDivisionError")])
 def test_a_python_file_without_cases_is_reported(text, message, tmp_path):
     (tmp_path / "x.py").write_text(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -65,7 +66,7 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     execute: bool = False
     workspace: str | None = None
     approve: str | None = None
-    _folder: Path = PrivateAttr(default=Path())
+    _file: Path = PrivateAttr(default=Path())
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -90,12 +91,12 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     @property
     def workspace_folder(self) -> Path | None:
         """The folder that is copied for calls that run."""
-        return self._folder / self.workspace if self.workspace else None
+        return self._file.parent / self.workspace if self.workspace else None
 
     @property
     def package_folder(self) -> Path | None:
         """The folder of the package that the case is about, if it offers only the tools of that package."""
-        folder = _package_folder(self._folder)
+        folder = _package_folder(self._file)
         return folder if self.tools and self.tools == _tools_of_package(folder) else None
 
     @property
@@ -155,7 +156,7 @@ def load_cases(*paths: str | Path) -> list[Case]:
     """Return the cases of files, and of all `*.toml` and `*cases.py` files in folders.
 
     A Python file has a list `cases`. Without `tools`, the cases of a file are about the package whose `pyproject.toml`
-    is in the folder above.
+    is in the folder above. Cases of several files that have the same name get the path of their file as a prefix.
 
     Raises:
         CaseError: A file is missing or invalid.
@@ -163,7 +164,12 @@ def load_cases(*paths: str | Path) -> list[Case]:
     files: list[Path] = []
     for path in map(Path, paths):
         files += sorted([*path.glob("*.toml"), *path.glob("*cases.py")]) if path.is_dir() else [path]
-    return [case for file in files for case in _load(file)]
+    cases = [case for file in files for case in _load(file)]
+    counts = Counter(case.name for case in cases)
+    return [
+        case if counts[case.name] == 1 else case.model_copy(update={"name": f"{case._file}: {case.name}"})
+        for case in cases
+    ]
 
 
 def _load(path: Path) -> list[Case]:
@@ -183,8 +189,8 @@ def _load(path: Path) -> list[Case]:
     names = [case.name for case in content.case]
     if repeated := next((name for name in names if names.count(name) > 1), None):
         raise CaseError(f"{path}: two cases have the name {repeated!r}")
-    tools = content.tools or _tools_of_package(_package_folder(path.parent))
-    return [_with_defaults(case, content, tools, path.parent) for case in content.case]
+    tools = content.tools or _tools_of_package(_package_folder(path))
+    return [_with_defaults(case, content, tools, path) for case in content.case]
 
 
 def _python_cases(path: Path) -> list[Any]:
@@ -197,19 +203,19 @@ def _python_cases(path: Path) -> list[Any]:
     return cases
 
 
-def _with_defaults(case: Case, content: _File, tools: list[str], folder: Path) -> Case:
+def _with_defaults(case: Case, content: _File, tools: list[str], path: Path) -> Case:
     values = {
         "tools": case.tools or tools,
         "distractors": case.distractors or content.distractors,
         "instructions": case.instructions or content.instructions,
     }
     copy = case.model_copy(update=values)
-    object.__setattr__(copy, "_folder", folder)
+    copy._file = path  # type: ignore[misc]  # a private attribute of a frozen model can be set
     return copy
 
 
-def _package_folder(folder: Path) -> Path:
-    return folder.resolve().parent
+def _package_folder(file: Path) -> Path:
+    return file.resolve().parent.parent
 
 
 def _tools_of_package(folder: Path) -> list[str]:
