@@ -32,6 +32,17 @@ def cases(tmp_path):
     return path
 
 
+@pytest.fixture
+def provide(tmp_path):
+    """`provide("down", "'Hi'")` writes a file `down.py` with a model that replies "Hi" to each request."""
+
+    def provide(name, reply):
+        code = f"from tools_agent import ProviderError, ScriptedProvider\nmodel = ScriptedProvider(default={reply})\n"
+        (tmp_path / f"{name}.py").write_text(code)
+
+    return provide
+
+
 def test_the_report_shows_rates_failures_and_the_colliding_pair(cases, ask_tools):
     output = ask_tools("eval", "--model", "scripted:words", status=1)
     assert "2 of 3 passed (21% to 94%)" in output
@@ -52,12 +63,10 @@ def test_a_percentage_of_passed_attempts_can_be_enough(cases, ask_tools):
     ask_tools("eval", "--model", "scripted:words", "--min", "70", status=1)
 
 
-def test_with_a_baseline_only_worse_cases_fail(cases, ask_tools, tmp_path):
+def test_with_a_baseline_only_worse_cases_fail(cases, ask_tools, provide, tmp_path):
     (tmp_path / "baseline.json").write_text(ask_tools("eval", "--model", "scripted:words", "--json", status=1))
     ask_tools("eval", "--model", "scripted:words", "--baseline", "baseline.json")
-    (tmp_path / "silent.py").write_text(
-        "from tools_agent import ScriptedProvider\nmodel = ScriptedProvider(default='?')\n"
-    )
+    provide("silent", "'?'")
     saved = (tmp_path / "baseline.json").read_text().replace("scripted:words", "silent.py:model")
     (tmp_path / "baseline.json").write_text(saved)
     words = ["eval", "--model", "silent.py:model", "--baseline", "baseline.json"]
@@ -76,11 +85,16 @@ def test_junit_html_and_markdown_are_written(cases, ask_tools, tmp_path):
     assert "| list_directory | glob | 1 |" in (tmp_path / "report.md").read_text()
 
 
-def test_text_of_models_cannot_leave_the_reports(cases, ask_tools, tmp_path):
+def test_equal_errors_of_a_provider_are_shown_once(cases, ask_tools, provide):
+    provide("down", "ProviderError('down')")
+    output = ask_tools("eval", "--model", "down.py:model", "-n", "2", status=1)
+    assert output.count("down.py:model  down   6") == 1
+    assert output.endswith("0 of 0 passed (0% to 100%), 6 errors\n")
+
+
+def test_text_of_models_cannot_leave_the_reports(cases, ask_tools, provide, tmp_path):
     text = "<script>\\x1b[2J</script>|\\n# x"
-    (tmp_path / "evil.py").write_text(
-        f"from tools_agent import ScriptedProvider\nmodel = ScriptedProvider(default='{text}')\n"
-    )
+    provide("evil", f"'{text}'")
     files = ["--junit", "junit.xml", "--html", "report.html", "--markdown", "report.md"]
     ask_tools("eval", "--model", "evil.py:model", *files, status=1)
     ET.fromstring((tmp_path / "junit.xml").read_bytes())  # noqa: S314
@@ -108,16 +122,18 @@ def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server
     address = {"OPENAI_BASE_URL": model_server(reply).url, "OPENAI_API_KEY": "none"}
     report = report_of("--model", "openai:m", "-n", "2", "--jobs", "4", status=1, **address)
     assert (report["passed"], report["total"]) == (2, 6)
+    assert report["attempts"][0]["calls"] == [{"name": "grep", "arguments": {"pattern": "x"}}]
     assert {attempt["tokens"] for attempt in report["attempts"]} == {15}
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "which model?"),
+        ([], "no model: use --model PROVIDER:NAME"),
         (["--model", "gpt-5"], "expected a model such as openai:gpt-5"),
         (["--model", "scripted:words", "nothing"], "no case matches nothing"),
         (["--model", "scripted:words", "missing.toml"], "does not exist"),
+        (["--model", "scripted:words", "--html", "reports/page.html"], "its folder does not exist"),
         (["--model", "scripted:words", "--baseline", "evals/files.toml"], "is not the output of"),
     ],
 )

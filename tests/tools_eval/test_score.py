@@ -35,6 +35,7 @@ def test_a_complete_description_has_all_points():
         ("Forecast the weather of a city. Returns a line per day.", "when", "Use it for"),
         ("Forecast the weather of a city. Use it for rain and wind.", "returns", "Returns"),
         ("Weather.", "length", "8 characters"),
+        ("Describe here what the tool does and when to use it.", "when", "Use it for"),
         (GOOD + " Rain." * 300, "length", "tokens"),
     ],
 )

@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING
@@ -73,7 +74,10 @@ def run(options: Namespace) -> int:
         write(suggest_cases(options.suggest, load_tools(options.suggest)))
         return 0
     if not options.model:
-        raise CommandError("which model? --model PROVIDER:NAME, such as openai:gpt-5 or scripted:words")
+        raise CommandError(
+            "no model: use --model PROVIDER:NAME, such as openai:gpt-5, or scripted:words, which needs no key"
+        )
+    _check_outputs(options)
     baseline = _read_baseline(options.baseline)
     try:
         cases = _cases(options.patterns)
@@ -161,6 +165,15 @@ def _read_baseline(path: str | None) -> Report | None:
         raise CommandError(f"--baseline {path} is not the output of ask-tools eval --json") from error
 
 
+def _check_outputs(options: Namespace) -> None:
+    """Raise CommandError for files that cannot be written, before a request is sent."""
+    for path in (options.html, options.junit, options.markdown, options.record):
+        if path and not Path(path).absolute().parent.is_dir():
+            raise CommandError(f"{path} cannot be written: its folder does not exist")
+    if options.inspect and find_spec("inspect_ai") is None:
+        raise CommandError("--inspect needs inspect-ai", "fix: pip install 'tools-eval[inspect]'")
+
+
 def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
     from tools_eval import _render
 
@@ -172,19 +185,13 @@ def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}", status=1) from error
     if options.inspect:
-        _write_inspect_logs(report, options.inspect)
+        from tools_eval._inspect import write_inspect_logs
+
+        write_inspect_logs(report, options.inspect)
     if options.json:
         write_json(report.to_dict())
     else:
         write(_render.as_text(report, baseline))
-
-
-def _write_inspect_logs(report: Report, folder: str) -> None:
-    try:
-        from tools_eval._inspect import write_inspect_logs
-    except ImportError as error:
-        raise CommandError("--inspect needs inspect-ai", "fix: pip install 'tools-eval[inspect]'", status=1) from error
-    write_inspect_logs(report, folder)
 
 
 class _Progress:

@@ -10,14 +10,16 @@ from itertools import chain
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from tools_core.command import counted
 from tools_core.text import visible
 from tools_eval._report import Attempt, Rate, Report
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1c2733; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
-table { border-collapse: collapse; } th, td { text-align: left; padding: .25rem .9rem .25rem 0; vertical-align: top;
-border-bottom: 1px solid #e3e8ee; overflow-wrap: break-word; } th { font-weight: 600; color: #5a6b7d; }
+table { display: block; overflow-x: auto; border-collapse: collapse; } th { font-weight: 600; color: #5a6b7d; }
+th, td { text-align: left; padding: .25rem .9rem .25rem 0; vertical-align: top; border-bottom: 1px solid #e3e8ee;
+white-space: nowrap; } .long { white-space: normal; min-width: 15rem; overflow-wrap: anywhere; }
 .all { color: #0a7d43; } .none { color: #b3261e; } .part { color: #9a5b00; }
 @media (prefers-color-scheme: dark) { body { background: #10161d; color: #dbe4ee; } th, td { border-color: #2b3642; }
 th { color: #93a4b5; } .all { color: #58c98a; } .none { color: #ff8a80; } .part { color: #ffc46b; } }
@@ -68,22 +70,30 @@ def tables(report: Report, baseline: Report | None = None, *, full: bool = True)
     blames: list[list[Cell]] = [[b.case, b.tool, b.sentence, b.before, b.after] for b in report.blames]
     changes = report.changes(baseline) if baseline else []
     changed: list[list[Cell]] = [[c.case, c.model, c.verdict, c.before, c.after, "; ".join(c.edits)] for c in changes]
-    errors = [[a.case, a.model, a.error] for a in report.attempts if a.error is not None]
-    counts = Counter((a.case, a.model, a.question, calls_text(a), "; ".join(a.problems)) for a in judged if a.problems)
-    failures = [[*failure, str(count)] for failure, count in counts.items()]
+    failures = _counted(
+        (a.case, a.model, a.question if a.question != a.case else "", calls_text(a), "; ".join(a.problems))
+        for a in judged
+        if a.problems
+    )
+    errors = _counted((a.model, a.error) for a in report.attempts if a.error is not None)
     columns = ("tool", "instead", "times", "words of the question", "words of both descriptions", "closest sentences")
     parts = [
         Table("Models", ("model", "passed (95 %)", "right tool", "tokens", "cost"), models),
-        Table("Compared with the baseline", ("case", "model", "", "before", "now", "edited sentences"), changed),
+        Table("Compared with the baseline", ("case", "model", "verdict", "before", "now", "edited sentences"), changed),
         Table("Sentences to blame", ("case", "tool", "without this sentence", "before", "then"), blames),
         Table("Colliding descriptions", columns, pairs),
         _confusion(report),
         Table("Failures", ("case", "model", "request", "calls", "difference", "times"), failures),
-        Table("Errors of providers", ("case", "model", "error"), errors),
+        Table("Errors of providers", ("model", "error", "times"), errors),
         Table("Tools", ("tool", "model", "passed (95 %)"), tools if full else ()),
         Table("Cases", ("case", "model", "passed (95 %)"), cases if full else ()),
     ]
     return [table for table in parts if table.rows]
+
+
+def _counted(rows: Iterable[tuple[str, ...]]) -> list[list[str]]:
+    """Return different rows, each with the number of times it occurs."""
+    return [[*row, str(count)] for row, count in Counter(rows).items()]
 
 
 def _confusion(report: Report) -> Table:
@@ -101,7 +111,11 @@ def _confusion(report: Report) -> Table:
 
 def calls_text(attempt: Attempt) -> str:
     """Return the calls of an attempt, or its text."""
-    calls = [f"{call['name']} {json.dumps(call['arguments'], ensure_ascii=False)}" for call in attempt.calls]
+    calls = []
+    for call in attempt.calls:
+        arguments = call["arguments"]
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        calls.append(f"{call['name']} {text}")
     return "; ".join(calls) or f"no call: {attempt.text[:200]}"
 
 
@@ -109,6 +123,8 @@ def summary(report: Report) -> str:
     """Return the rate in one line."""
     low, high = report.rate.interval
     text = f"{report.rate.passed} of {report.rate.total} passed ({low:.0%} to {high:.0%})"
+    errors = len(report.attempts) - len(report.judged)
+    text += f", {counted(errors, 'error')}" if errors else ""
     return text + (f", {report.skipped} skipped: the budget is used up" if report.skipped else "")
 
 
@@ -119,9 +135,7 @@ def as_text(report: Report, baseline: Report | None = None) -> str:
         rows = [[str(cell) for cell in row] for row in table.rows]
         if max(sum(map(len, row)) for row in rows) > 100:
             lines = [
-                "\n".join(
-                    f"  {name}: {cell}" if name else f"  {cell}" for name, cell in zip(table.header, row, strict=True)
-                )
+                "\n".join(f"  {name}: {cell}" for name, cell in zip(table.header, row, strict=True) if cell)
                 for row in rows
             ]
             text = "\n\n".join(lines)
@@ -161,7 +175,8 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, Rate):
         kind = "all" if cell.share == 1 else "part" if cell.passed else "none"
         return f'<td class="{kind}">{escape(str(cell))}</td>'
-    return f"<td>{escape(visible(cell))}</td>"
+    kind = ' class="long"' if len(cell) > 20 else ""
+    return f"<td{kind}>{escape(visible(cell))}</td>"
 
 
 def as_junit(report: Report, _baseline: Report | None = None) -> str:
@@ -188,4 +203,5 @@ def as_junit(report: Report, _baseline: Report | None = None) -> str:
 
 
 def _failures(attempts: Iterable[Attempt]) -> list[str]:
-    return [f"{a.question}\n{calls_text(a)}\n{'; '.join(a.problems)}" for a in attempts if a.problems]
+    texts = (f"{a.question}\n{calls_text(a)}\n{'; '.join(a.problems)}" for a in attempts if a.problems)
+    return [*dict.fromkeys(texts)]

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
-from tools_core import Tool
+from tools_core import InvalidArguments, Tool, ToolCall
 from tools_core.command import CommandError, load_tools
 from tools_core.files import is_inside
 from tools_eval._cases import Case, CaseError
@@ -156,19 +156,28 @@ class Evaluation:
         calls = [call for reply in replies for call in reply.tool_calls]
         schemas = {name: definition["input_schema"] for name, definition in definitions.items()}
         expected, chosen = case.chosen(calls)
-        cost = sum(map(cost_of, replies)) if self.max_cost is not None else None
+        cost = self._cost(replies)
         self.spent += cost or 0.0
         return replace(
             attempt,
             expected=expected,
             chosen=chosen,
-            calls=[{"name": call.name, "arguments": call.raw_arguments} for call in calls],
+            calls=[{"name": call.name, "arguments": _arguments(call)} for call in calls],
             text=replies[-1].content if replies else "",
             problems=case.judge(calls, schemas),
             tokens=sum(reply.usage.total_tokens for reply in replies if reply.usage),
             cost=cost,
             seconds=round(seconds, 3),
         )
+
+    def _cost(self, replies: Sequence[Assistant]) -> float | None:
+        """Return US dollars; None without a known price, unless there is a budget."""
+        try:
+            return sum(map(cost_of, replies))
+        except ProviderError:
+            if self.max_cost is not None:
+                raise
+            return None
 
     async def _ask(self, case: Case, model: Model, definitions: Definitions) -> list[Assistant]:
         request = Request(model=model.name, messages=case.conversation, tools=list(definitions.values()))
@@ -243,6 +252,14 @@ def _copy_of_workspace(case: Case) -> Generator[str]:
         raise CaseError(f"the case {case.name!r} runs its calls: pip install tools-workspace") from error
     with Workspace(case.workspace_folder).copy() as copy:
         yield copy.path
+
+
+def _arguments(call: ToolCall) -> Any:
+    """Return the arguments of a call, or their text if it is not JSON."""
+    try:
+        return call.arguments
+    except InvalidArguments:
+        return call.raw_arguments
 
 
 def _without(definitions: Definitions, tool: str, sentence: str) -> Definitions:

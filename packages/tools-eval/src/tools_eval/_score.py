@@ -69,7 +69,7 @@ def check_score(tools: Mapping[str, Tool], installed: Mapping[str, Tool]) -> dic
 
 def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
     definition = tool.definition
-    text: str = definition["description"].strip()
+    text = "" if _PLACEHOLDER.match(definition["description"]) else definition["description"].strip()
     parameters = _parameters(definition["input_schema"])
     tokens = {item.name: item.tokens([tool]) for item in (openai, anthropic, gemini)}
     problems: dict[str, Problem] = {
@@ -86,6 +86,7 @@ def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
     return Score(tool.name, 100 - sum(finding.points for finding in findings), findings, tokens)
 
 
+_PLACEHOLDER = re.compile(r"\W*(describe here|todo|fixme|tbd)\b", re.IGNORECASE)  # as of `ask-tools new`
 _NO_VERBS = ("a", "an", "function", "helper", "i", "it", "that", "the", "there", "this", "tool", "utility", "we", "you")
 _WHEN = re.compile(r"\b(after|before|for|if|instead|prefer|rather|to \w+[^.]*, use|unless|use|when)\b", re.IGNORECASE)
 _RETURNS = re.compile(

@@ -11,7 +11,8 @@ from tools_core import Tool
 from tools_eval._words import sentences
 
 _HEADER = """\
-# Suggested by `ask-tools eval --suggest`: write each question as your users ask it, not as the description says it.
+# Suggested by `ask-tools eval --suggest`. Write each question as your users ask it, not as the description says it,
+# and replace each "?" with a value.
 """
 _NO_CALL = """\
 [[case]]
