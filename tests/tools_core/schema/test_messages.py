@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cProfile
 import json
 from typing import Any
 
@@ -129,6 +130,20 @@ def test_at_most_a_hundred_problems_are_collected() -> None:
     wide = {"type": "object", "properties": many, "required": list(many), "additionalProperties": False}
     assert len(problems(wide, {})) == len(problems(wide, dict.fromkeys(many, "x"))) == 100
     assert len(problems(CLOSED, {"day": "x"} | {f"k{n}": n for n in range(1000)})) == 100
+
+
+@pytest.mark.parametrize("keyword", ["items", "additionalProperties"])
+def test_a_hundred_problems_end_the_check(keyword: str) -> None:
+    validator = compile_schema({keyword: {"type": "integer"}})
+
+    def calls(size: int) -> int:
+        names = [f"x{n}" for n in range(size)]
+        profile = cProfile.Profile(builtins=False)
+        profile.runcall(validator.check, names if keyword == "items" else dict.fromkeys(names, "x"))
+        return sum(entry.callcount for entry in profile.getstats())
+
+    calls(1)  # compiles the schema
+    assert calls(1_000) == calls(2_000)
 
 
 @pytest.mark.parametrize(

@@ -85,9 +85,10 @@ def test_null_for_an_optional_member_is_removed_unless_allowed() -> None:
         ("array", '["\\ud800"]'),
         ("array", "[" * 100_000),
         ("array", "[" * 70 + "]" * 70),
+        ("array", f"[{'0,' * 100_000}0]"),
         ("object", '{"a": 1, "a": 2}'),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:20],
 )
 def test_ambiguous_or_lossy_text_is_not_repaired(kind: str, value: Any) -> None:
     checked = compile_schema({"type": kind}).check(value)

@@ -9,7 +9,7 @@ from typing import Any
 from tools_core._jsonschema._describe import describe
 from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._plain_json import are_distinct
-from tools_core._jsonschema._report import Compile, Node, Report, fits
+from tools_core._jsonschema._report import MAX_PROBLEMS, Compile, Node, Report, fits
 from tools_core._jsonschema._scalars import rule, sizes
 from tools_core._jsonschema._types import Schema
 from tools_core._values._problem import Path, listing, show
@@ -78,8 +78,10 @@ def _other_members(schema: dict[str, Any], node: Compile) -> Node:
         if type(value) is not dict or (value.keys() <= properties and not patterns):
             return value
         out = dict(value)
-        unknown = []
+        unknown: list[str] = []
         for key in value:
+            if len(report.problems) + len(unknown) >= MAX_PROBLEMS:
+                break
             checks = [check for search, check in patterns if search(key)]
             if not checks and key not in properties:
                 if others is None:
@@ -89,7 +91,7 @@ def _other_members(schema: dict[str, Any], node: Compile) -> Node:
             for check in checks:
                 out[key] = check(out[key], (path, key), report)
         _report_unknown(unknown, value, list(properties), path, report)
-        return value if all(out[key] is value[key] for key in value) else out
+        return value if all(map(operator.is_, out.values(), value.values())) else out
 
     return step
 
@@ -99,7 +101,7 @@ def _report_unknown(
 ) -> None:
     """Report members that the schema does not have, each with the most similar property."""
     unused = [name for name in properties if name not in value]
-    for index, key in enumerate(unknown[:100]):
+    for index, key in enumerate(unknown):
         similar = closest(key, unused, 1) if index < _MAX_SUGGESTIONS else []
         hint = f"expected {listing(properties)}" if properties else "none are expected"
         if similar:
@@ -147,6 +149,8 @@ def _items(prefix: list[Node], rest: Node) -> Node:
             return value
         out = []
         for index, item in enumerate(value):
+            if not report.is_complete:
+                return value
             node = prefix[index] if index < len(prefix) else rest
             out.append(node(item, (path, index), report))
         return value if all(map(operator.is_, out, value)) else out

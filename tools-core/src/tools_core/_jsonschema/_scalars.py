@@ -28,6 +28,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
 _NOT_REPAIRABLE: Any = object()
+_MAX_TEXT = 200_000  # characters of an array or object as text, so that it costs little time
 
 
 def typed(schema: dict[str, Any], root: Schema) -> Node:
@@ -66,7 +67,7 @@ def _from_text(text: str, types: Container[str]) -> Any:
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
     name = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
-    if name is None or name not in types:
+    if name is None or name not in types or len(text) > _MAX_TEXT:
         return _NOT_REPAIRABLE
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
