@@ -5,6 +5,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 
+from tools_code import CodeMode
 from tools_core import Context, tool
 from tools_mcp import Server
 from tools_runtime import Policy
@@ -53,7 +54,7 @@ def deploy(request):
     return deploy if request.param == "function" else adeploy
 
 
-def ask(server, mode, answers, count=1, capability=True, name="a", tool="save"):
+def ask(server, mode, answers, count=1, capability=True, tool="save", **arguments):
     """Make calls with a client whose user gives these answers; return the results and what the user was shown."""
     shown = []
 
@@ -65,7 +66,7 @@ def ask(server, mode, answers, count=1, capability=True, name="a", tool="save"):
     async def main():
         options = {"elicitation_callback": elicit} if capability else {}
         async with Client(server.lowlevel, mode=mode, **options) as client:
-            return [await client.call_tool(tool, {"name": name}) for _ in range(count)], shown
+            return [await client.call_tool(tool, arguments or {"name": "a"}) for _ in range(count)], shown
 
     return anyio.run(main)
 
@@ -247,3 +248,41 @@ def test_a_coroutine_that_asks_without_await_fails(mode):
     [result], _ = ask(Server([save]), mode, [("accept", {"answer": "yes"})])
     assert result.is_error
     assert "use `await context.aask(...)`" in result.content[0].text
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "a", "b"]], ids=["one call", "several at once, some equal"])
+def test_calls_of_code_are_approved_by_the_user(mode, save, calls, names):
+    code = f"import asyncio\nprint(await asyncio.gather(*[save.aio(name=name) for name in {names}]))"
+    server = Server([CodeMode([save])], allow=["run_code"])
+    [result], forms = ask(server, mode, [("accept", {"scope": "once"})], tool="run_code", code=code)
+    assert (result.is_error, sorted(calls), len(forms)) == (False, names, len(names))
+
+
+def test_calls_of_code_that_ran_are_not_repeated_for_another_question(mode, save, calls):
+    server = Server([CodeMode([save])], allow=["run_code"])
+    code = "save(name='a'); save(name='b')"
+    [result], forms = ask(server, mode, [("accept", {"scope": "once"})], tool="run_code", code=code)
+    if mode == "legacy":
+        assert (result.is_error, calls, len(forms)) == (False, ["a", "b"], 2)
+    else:  # each question starts the code again
+        assert (result.is_error, calls, len(forms)) == (True, ["a"], 1)
+        assert "run only the rest" in result.content[0].text
+
+
+def test_a_rule_that_denies_holds_for_calls_of_code(mode, save, calls):
+    policy = Policy([{"decision": "deny", "tool": "save"}, {"decision": "allow", "tool": "run_code"}])
+    [result], _ = ask(Server([CodeMode([save])], policy=policy), mode, [], tool="run_code", code="save(name='a')")
+    assert "save was not run" in result.content[0].text
+    assert calls == []
+
+
+def test_equal_questions_of_calls_at_once_are_all_answered(mode):
+    @tool(read_only=True)
+    def pick(context: Context, name: str) -> str:
+        """Pick."""
+        return context.ask(f"Which {name}?")
+
+    code = "import asyncio\nprint(*await asyncio.gather(*[pick.aio(name=name) for name in ['x', 'x', 'y']]))"
+    server = Server([CodeMode([pick])], allow=["run_code"])
+    [result], forms = ask(server, mode, [("accept", {"answer": "1"})], tool="run_code", code=code)
+    assert (result.content[0].text.strip(), len(forms)) == ("1 1 1", 3)

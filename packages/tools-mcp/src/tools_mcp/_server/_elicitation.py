@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from concurrent.futures import CancelledError
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import count
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Approved = str | Literal[False] | None
 
 _NO_ELICITATION = "This client has no way to ask its user (it does not offer elicitation)."
+_PARTS_RUN = "Earlier calls of it have run, and this client starts it again for each question: run only the rest."
 _MAX_SHOWN = 30_000  # characters of the arguments: a user must see all of them
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
@@ -49,7 +50,9 @@ class Elicitation:
     obstacle: str = field(default="", init=False)  # the reason why there is no answer
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop, init=False)
     _thread: int = field(default_factory=get_ident, init=False)
-    _numbers: count[int] = field(default_factory=count, init=False)  # of the questions of the call
+    _parts_run: bool = field(default=False, init=False)  # whether calls that this call runs were approved
+    _forms: dict[str, tuple[str, ElicitRequestFormParams]] = field(default_factory=dict, init=False)  # of this round
+    _asked: Counter[str] = field(default_factory=Counter, init=False)  # the number of forms by subject
 
     @property
     def can_ask(self) -> bool:
@@ -60,6 +63,19 @@ class Elicitation:
 
     async def approve(self, request: ApprovalRequest) -> Approved:
         """Return the scope of the user's approval, False for a refusal, or None if there is no answer yet."""
+        if get_ident() == self._thread:
+            return await self._approve(request)
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._approve_part(request), self._loop))
+
+    async def _approve_part(self, request: ApprovalRequest) -> Approved:
+        """Approve a call that another call runs, such as `run_code`: no round may repeat it."""
+        approved = await self._approve(request)
+        if self.next_round is not None:
+            return None
+        self._parts_run = self._parts_run or bool(approved)
+        return approved
+
+    async def _approve(self, request: ApprovalRequest) -> Approved:
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
         if not self.can_ask:
             self.obstacle = _NO_ELICITATION
@@ -68,8 +84,8 @@ class Elicitation:
         if self.obstacle:
             return None
         scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
-        key = request.key.removeprefix(self.run.id)  # the next round of a stateless call has another run id
-        response = await self._elicit("approval", key, _approval_form(request, arguments, scopes))
+        call = request.key.rpartition(".")[2]  # without the run, which is another one in the next round
+        response = await self._elicit("approval", call, _approval_form(request, arguments, scopes))
         return None if response is None else _read(response, scopes)
 
     def answer(self, question: Question) -> str | None:
@@ -79,8 +95,8 @@ class Elicitation:
         if not self.can_ask:
             self.obstacle = _NO_ELICITATION
             return None
-        key = json.dumps([next(self._numbers), question.tool, question.text, question.choices])
-        asking = asyncio.run_coroutine_threadsafe(self._elicit("answer", key, _question_form(question)), self._loop)
+        text = json.dumps([question.tool, question.text, question.choices])
+        asking = asyncio.run_coroutine_threadsafe(self._elicit("answer", text, _question_form(question)), self._loop)
         unregister = question.context.on_cancel(asking.cancel)
         try:
             response = asking.result()
@@ -99,15 +115,26 @@ class Elicitation:
         self.obstacle = "The user did not answer."
         return None
 
-    async def _elicit(self, name: str, key: str, form: ElicitRequestFormParams) -> ElicitResult | None:
-        """Return the response to a form; None if the next round of the call has it."""
+    async def _elicit(self, name: str, subject: str, form: ElicitRequestFormParams) -> ElicitResult | None:
+        """Return the response to a form; None if the next round of the call has it.
+
+        Calls that run at once have no order, and other ids in each round: a form is known by its subject, and by the
+        number of earlier forms with this subject.
+        """
         if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
+        key = f"{subject} {self._asked[subject]}"
+        self._asked[subject] += 1
         responses = self._responses
         if key in responses:
             return ElicitResult.model_validate(responses[key])
-        state = json.dumps({"name": name, "key": key, "responses": responses})
-        self.next_round = InputRequiredResult(input_requests={name: ElicitRequest(params=form)}, request_state=state)
+        if self._parts_run:
+            self.obstacle = _PARTS_RUN
+            return None
+        self._forms[key] = (name if not self._forms else f"{name} {len(self._forms) + 1}", form)
+        state = {"names": {key: name for key, (name, _) in self._forms.items()}, "responses": responses}
+        requests: Any = {name: ElicitRequest(params=form) for name, form in self._forms.values()}
+        self.next_round = InputRequiredResult(input_requests=requests, request_state=json.dumps(state))
         return None
 
     @cached_property
@@ -116,9 +143,12 @@ class Elicitation:
         if self.params.request_state is None:
             return {}
         state = json.loads(self.params.request_state)
-        response = (self.params.input_responses or {}).get(state["name"])
-        latest = {state["key"]: response.model_dump(mode="json")} if isinstance(response, ElicitResult) else {}
-        return {**state["responses"], **latest}
+        responses: dict[str, Any] = state["responses"]
+        for key, name in state["names"].items():
+            response = (self.params.input_responses or {}).get(name)
+            if isinstance(response, ElicitResult):
+                responses[key] = response.model_dump(mode="json")
+        return responses
 
 
 elicitation: ContextVar[Elicitation] = ContextVar("elicitation")
