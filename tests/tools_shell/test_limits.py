@@ -179,6 +179,53 @@ def test_an_interrupt_while_a_script_starts_leaves_no_process(root, level, lifel
     assert are_gone
 
 
+INTERRUPTED_TWICE = """
+import linecache, signal, sys
+from tools_shell import Bash
+
+lines_left = None
+
+def interrupt(number, frame):
+    global lines_left
+    lines_left = at
+    raise KeyboardInterrupt
+
+def trace(frame, event, argument):
+    global lines_left
+    if "tools_shell" not in frame.f_code.co_filename:
+        return None
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+    # Unlike a signal, an exception of this function skips the end of a `with` block.
+    if event == "line" and lines_left is not None and not line.startswith("with "):
+        lines_left -= 1
+        if not lines_left:
+            raise KeyboardInterrupt
+    return trace
+
+signal.signal(signal.SIGINT, interrupt)
+bash = Bash(sys.argv[1], sandbox=sys.argv[3])
+for at in range(1, 40):
+    lines_left = None
+    sys.settrace(trace)
+    try:
+        bash.call(command=f"exec 9> {sys.argv[2]}; kill -INT $PPID; sleep 900")
+    except KeyboardInterrupt:
+        sys.settrace(None)
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("level", ["none"], indirect=True)  # the others have a supervisor
+def test_a_second_interrupt_while_a_script_is_ended_leaves_no_process(root, level, lifeline):
+    command = [sys.executable, "-c", INTERRUPTED_TWICE, root, lifeline.path, level]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
+        assert host.stdout.readline() == b"done\n"
+        are_gone = lifeline.holders_are_gone()
+        host.communicate(b"")
+    assert are_gone
+
+
 @pytest.mark.slow
 def test_neither_zombies_nor_descriptors_nor_threads_grow_over_60_calls(bash, children_of):
     def count():

@@ -73,7 +73,7 @@ class Direct(Process):
         extra: Sequence[int],
     ) -> None:
         with starting:
-            if self.is_closed:  # a Ctrl-C came first
+            if self.is_closing:  # a Ctrl-C came first
                 return
             try:
                 self._process = subprocess.Popen(
@@ -128,8 +128,9 @@ class Direct(Process):
         if self._process is not None and self._process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):  # it hangs in the kernel
                 self._process.wait(_TIMEOUT)
-        if self.events >= 0:
-            os.close(self.events)
+        events, self.events = self.events, -1
+        if events >= 0:
+            os.close(events)
 
 
 def _as_utf8(text: str) -> bytes:

@@ -19,6 +19,7 @@ class Process(ABC):
 
     events: int  # readable when there are events
     is_busy: bool = False  # a signal to send is not acknowledged yet
+    is_closing: bool = False  # nothing is started any more
     is_closed: bool = True
 
     def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
@@ -91,25 +92,29 @@ class Process(ABC):
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Kill the remaining processes and close all descriptors; later calls do nothing."""
+        """Kill the remaining processes and close all descriptors; later calls do nothing.
+
+        If an exception, such as a Ctrl-C, interrupts it, the next call continues.
+        """
+        if self.is_closed:
+            return
         with starting:
-            if self.is_closed:
-                return
-            self.is_closed = True
-            _processes.discard(self)
+            self.is_closing = True
         self._end()
         with starting:
             self.release()
             closed, self.stdin, self.stdout = self.own_ends, None, -1
             for descriptor in closed:
                 os.close(descriptor)
+            self.is_closed = True
+            _processes.discard(self)
 
     def __del__(self) -> None:
         self.close()  # an exception, such as a Ctrl-C, came before any caller had the process
 
     @abstractmethod
     def _end(self) -> None:
-        """Kill the remaining processes."""
+        """Kill the remaining processes; may be called again."""
 
     def abandon(self) -> None:
         """Replace all descriptors by /dev/null in a fork of the host; their numbers stay in use."""
