@@ -2,8 +2,8 @@
 
 It is passed to the interpreter as text, imports only the standard library, and supports Python 3.11 and later. Both
 directions are lines of JSON. A call is `{"id", "name", "arguments"}`, with `"flush": true` if no other call can follow
-before its result; a line with `flush` alone ends a batch of calls. A result is `{"id", "value"}`, or `{"id", "error",
-"error_type"}`.
+before its result. A line with `flush` alone ends a batch of calls; the first line is such a line. A result is `{"id",
+"value"}`, or `{"id", "error", "error_type"}`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ import os
 import random
 import socket
 import threading
+import time
 from concurrent.futures import Future
 from typing import Any
+
+_SILENCE = 0.02  # seconds without a call after which threads of the code are assumed to wait for results
+_THREADS = 3  # the main thread and those of the channel
 
 
 class ToolError(Exception):
@@ -36,8 +40,10 @@ class Channel:
         self._futures: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
         self._count = 0
-        self._unflushed = 0
-        threading.Thread(target=self._receive, daemon=True).start()
+        self._is_flush_due = False  # in the event loop
+        self._has_unflushed = threading.Event()  # calls of threads
+        for target in (self._receive, self._flush_calls_of_threads):
+            threading.Thread(target=target, daemon=True).start()
 
     def send(self, name: str, arguments: dict[str, Any], *, flush: bool) -> Future[Any]:
         """Send a call, and return the future of its result."""
@@ -53,16 +59,30 @@ class Channel:
             self._socket.sendall(call.encode() + b"\n")
         return future
 
-    def flush_later(self, loop: Any) -> None:
-        """End the batch of calls once the other tasks of an event loop have run to their next `await`."""
-        self._unflushed += 1
-        if self._unflushed == 1:
-            loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._unflushed = 0
+    def flush(self) -> None:
+        """End the batch of calls."""
+        self._is_flush_due = False
         with self._lock:
             self._socket.sendall(b'{"flush": true}\n')
+
+    def flush_after_tasks(self, loop: Any) -> None:
+        """End the batch of calls once the other tasks of an event loop have run to their next `await`."""
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            loop.call_soon(self.flush)
+
+    def flush_after_threads(self) -> None:
+        """End the batch of calls once no thread sends another one."""
+        self._has_unflushed.set()
+
+    def _flush_calls_of_threads(self) -> None:
+        while self._has_unflushed.wait():
+            count = 0
+            while count != self._count:
+                count = self._count
+                time.sleep(_SILENCE)
+            self._has_unflushed.clear()
+            self.flush()
 
     def _receive(self) -> None:
         for line in self._socket.makefile("rb"):
@@ -85,8 +105,10 @@ class Function:
         self.__doc__ = stub
 
     def __call__(self, /, *values: Any, **arguments: Any) -> Any:
-        is_alone = threading.active_count() <= 2 and threading.current_thread() is threading.main_thread()
+        is_alone = threading.active_count() <= _THREADS and threading.current_thread() is threading.main_thread()
         future = self._channel.send(self._name, self._bind(values, arguments), flush=is_alone)
+        if not is_alone:
+            self._channel.flush_after_threads()
         if (error := future.exception()) is not None:
             raise error  # without the frames of the future
         return future.result()
@@ -95,7 +117,7 @@ class Function:
         import asyncio
 
         future = self._channel.send(self._name, self._bind(values, arguments), flush=False)
-        self._channel.flush_later(asyncio.get_running_loop())
+        self._channel.flush_after_tasks(asyncio.get_running_loop())
         return await asyncio.wrap_future(future)
 
     def _bind(self, values: tuple[Any, ...], arguments: dict[str, Any]) -> dict[str, Any]:
@@ -117,4 +139,5 @@ def connect(descriptor: int, functions: list[tuple[str, list[str], str, str]]) -
     names: dict[str, Any] = {"ToolError": ToolError}
     for name, parameters, identifier, stub in functions:
         names[identifier] = Function(channel, name, parameters, identifier, stub)
+    channel.flush()  # it is ready
     return names

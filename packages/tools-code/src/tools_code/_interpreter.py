@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tools_shell import Python
 
-_SILENCE = 0.005  # seconds after which threads of the code are assumed to wait for results
+_START = 60.0  # seconds for the interpreter and its sandbox
 _LARGEST = 16 << 20  # bytes of a call
 _SETUP = """\
 namespace = {{"__name__": "tools_code"}}
@@ -50,7 +50,7 @@ class CodeCall(NamedTuple):
 class Interpreter:
     """Runs code in an empty folder, in a thread that waits for the sandboxed process.
 
-    `timeout` is in seconds, without the time in which the code waits for its calls.
+    `timeout` is in seconds, without the start of the interpreter and the time in which the code waits for its calls.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class Interpreter:
         search: Callable[..., str],
     ) -> None:
         self._search = search
-        self._timeout = self._left = timeout
+        self._timeout = timeout
+        self._left = _START
+        self._is_ready = False
         self._folder = tempfile.mkdtemp(prefix="code-")
         self._context = Context(workspace=self._folder)
         self._socket, other = socket.socketpair()
@@ -89,17 +91,14 @@ class Interpreter:
         Raises TimeoutError after `patience` seconds without a call, and ToolError after the time limit.
         """
         while not self._has_ended:
-            limit = _SILENCE if self._calls else min(self._left, patience or self._left)
+            limit = min(self._left, patience or self._left)
             started = time.monotonic()
-            is_ready = select([self._socket], [], [], limit)[0]
+            has_data = select([self._socket], [], [], limit)[0]
             self._left = max(self._left - (time.monotonic() - started), 0)
-            if is_ready and not self._receive():
-                continue
-            if is_ready or self._calls:
+            if not has_data:
+                raise TimeoutError if self._left else self._time_out()
+            if self._receive():
                 break
-            if self._left:
-                raise TimeoutError
-            raise self._time_out()
         calls, self._calls = self._calls, []
         return calls
 
@@ -115,6 +114,8 @@ class Interpreter:
         is_complete = False
         while b"\n" in self._heard:
             line, _, self._heard = self._heard.partition(b"\n")
+            if not self._is_ready:
+                self._is_ready, self._left = True, self._timeout
             call = _parsed(bytes(line))
             if call is not None and call.name == _SEARCH.name:
                 self.answer(call, self._matches(call.arguments))
