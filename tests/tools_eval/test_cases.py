@@ -36,9 +36,7 @@ def test_numbers_can_have_bounds_and_defaults_count_as_arguments(schemas):
     expect = {"days": {"minimum": 1, "maximum": 3}, "units": "C"}
     assert judge(expect, {"city": "Oslo", "days": 3}, schemas) == []
     assert judge(expect, {"city": "Oslo"}, schemas) == []
-    assert judge(expect, {"city": "Oslo", "days": 4}, schemas) == [
-        "weather: days must be a number with minimum 1 and maximum 3, got 4"
-    ]
+    assert judge(expect, {"city": "Oslo", "days": 4}, schemas) == ["weather: days must be at most 3, got 4"]
 
 
 def test_a_call_that_the_schema_rejects_fails_the_case(schemas):

@@ -11,9 +11,11 @@ from pathlib import Path
 from runpy import run_path
 from typing import TYPE_CHECKING
 
-from tools_core.command import CommandError, is_terminal, load_tools, write, write_json
+from tools_core.command import CommandError, ProgressLine, is_terminal, load_tools, write, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tools_eval._cases import Case
     from tools_eval._report import Attempt, Report
     from tools_eval._run import Model
@@ -84,12 +86,11 @@ def run(options: Namespace) -> int:
         models = [_model(label) for label in options.model]
         if options.record:
             models = _recording(models, options.record)
-        progress = _Progress(len(cases) * len(models) * options.runs)
-        report = evaluate(
-            cases, models, runs=options.runs, jobs=options.jobs, max_cost=options.max_cost, why=options.why,
-            on_attempt=progress,
-        )  # fmt: skip
-        progress.end()
+        with ProgressLine() as line:
+            report = evaluate(
+                cases, models, runs=options.runs, jobs=options.jobs, max_cost=options.max_cost, why=options.why,
+                on_attempt=_progress(line, len(cases) * len(models) * options.runs),
+            )  # fmt: skip
     except (CaseError, ProviderError) as error:
         raise CommandError(str(error)) from error
     _write(report, baseline, options)
@@ -167,7 +168,7 @@ def _read_baseline(path: str | None) -> Report | None:
 
 def _check_outputs(options: Namespace) -> None:
     """Raise CommandError for files that cannot be written, before a request is sent."""
-    for path in (options.html, options.junit, options.markdown, options.record):
+    for path in (options.html, options.junit, options.markdown):
         if path and not Path(path).absolute().parent.is_dir():
             raise CommandError(f"{path} cannot be written: its folder does not exist")
     if options.inspect and find_spec("inspect_ai") is None:
@@ -194,26 +195,18 @@ def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
         write(_render.as_text(report, baseline))
 
 
-class _Progress:
-    """A line on the terminal with the number of attempts."""
+def _progress(line: ProgressLine, total: int) -> Callable[[Attempt], None]:
+    """Return a function that shows the number of attempts on a terminal."""
+    attempts: list[bool] = []
 
-    def __init__(self, total: int) -> None:
-        self.total, self.count, self.failed = total, 0, 0
-
-    def __call__(self, attempt: Attempt) -> None:
-        self.count += 1
-        self.failed += not attempt.passed
+    def show(attempt: Attempt) -> None:
+        attempts.append(attempt.passed)
+        is_done = len(attempts) > total  # the rest looks for sentences to blame
         if is_terminal(sys.stderr):
-            done = min(20, 20 * self.count // self.total)
-            bar = "█" * done + "░" * (20 - done)
-            more = " (looking for sentences)" if self.count > self.total else ""
-            sys.stderr.write(f"\r{bar} {self.count}/{max(self.count, self.total)}, {self.failed} failed{more}\x1b[K")
-            sys.stderr.flush()
+            message = "attempts to find sentences" if is_done else f"attempts, {attempts.count(False)} failed"
+            line(len(attempts), None if is_done else total, message)
 
-    def end(self) -> None:
-        """Remove the line."""
-        if is_terminal(sys.stderr):
-            sys.stderr.write("\r\x1b[K")
+    return show
 
 
 def _positive(text: str) -> int:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from runpy import run_path
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
@@ -23,9 +22,9 @@ class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     model_config = ConfigDict(populate_by_name=True)
 
     equals: Any = None
-    pattern: re.Pattern[str] | None = None
-    minimum: float | None = None
-    maximum: float | None = None
+    pattern: str | None = None
+    minimum: int | float | None = None
+    maximum: int | float | None = None
     json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
     check: Callable[[Any], object] | None = None
     absent: bool = False
@@ -44,11 +43,20 @@ class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     def _import(cls, value: Any, info: ValidationInfo) -> Any:
         return _function(value, (info.context or {}).get("folder", Path())) if isinstance(value, str) else value
 
-    @field_validator("json_schema")
-    @classmethod
-    def _compile(cls, value: Any) -> Any:
-        json_schema.compile(value)  # SchemaError is a ValueError
-        return value
+    @model_validator(mode="after")
+    def _compile(self) -> Self:
+        for schema in self._schemas():
+            json_schema.compile(schema)  # SchemaError is a ValueError
+        return self
+
+    def _schemas(self) -> Iterator[dict[str, Any]]:
+        if self.pattern is not None:
+            yield {"type": "string", "pattern": self.pattern}
+        bounds = {"minimum": self.minimum, "maximum": self.maximum}
+        if bounds := {key: bound for key, bound in bounds.items() if bound is not None}:
+            yield {"type": "number"} | bounds
+        if self.json_schema is not None:
+            yield self.json_schema
 
     def problem(self, arguments: Mapping[str, Any], name: str) -> str | None:
         """Return why an argument does not meet the condition, or None."""
@@ -57,18 +65,12 @@ class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
         value = arguments[name]
         if self.absent:
             return f"{name} must be absent, got {value!r}"
-        if "equals" in self.model_fields_set and not _is_equal(value, self.equals):
+        if "equals" in self.model_fields_set and not json_schema.compile({"const": self.equals}).is_valid(value):
             return f"{name} must be {self.equals!r}, got {value!r}"
-        if self.pattern is not None and not (isinstance(value, str) and self.pattern.search(value)):
-            return f"{name} must match /{self.pattern.pattern}/, got {value!r}"
-        bounds = {"minimum": self.minimum, "maximum": self.maximum}
-        schema = {key: bound for key, bound in bounds.items() if bound is not None}
-        if schema and not json_schema.compile({"type": "number"} | schema).is_valid(value):
-            expected = " and ".join(f"{key} {bound:g}" for key, bound in schema.items())
-            return f"{name} must be a number with {expected}, got {value!r}"
-        if self.json_schema is not None:
-            for problem in json_schema.compile(self.json_schema).check(value, repair=False).problems:
-                return f"{name} {problem.text}"
+        for schema in self._schemas():
+            for problem in json_schema.compile(schema).check(value, repair=False).problems:
+                separator = "" if problem.path[:1] in ("", "[") else "."
+                return f"{name}{separator}{problem.path} {problem.text}"
         if self.check is not None and not self.check(value):
             return f"{name} was rejected by {getattr(self.check, '__name__', 'check')}(), got {value!r}"
         return None
@@ -117,11 +119,6 @@ def assign(
             rest = calls[index + 1 :] if ordered else [*calls[:index], *calls[index + 1 :]]
             options.append([0, *(index + 1 for index in assign(tail, rest, schemas, ordered=ordered))])
     return max(options, key=len)
-
-
-def _is_equal(value: Any, expected: Any) -> bool:
-    """Compare JSON values: 1 equals 1.0, and no boolean equals a number."""
-    return json_schema.compile({"const": expected}).is_valid(value)
 
 
 def _function(reference: str, folder: Path) -> Callable[[Any], object]:

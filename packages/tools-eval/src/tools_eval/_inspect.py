@@ -11,33 +11,14 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from inspect_ai.log import (
-    EvalConfig,
-    EvalDataset,
-    EvalLog,
-    EvalMetric,
-    EvalResults,
-    EvalSample,
-    EvalScore,
-    EvalSpec,
-    write_eval_log,
-)
-from inspect_ai.model import (
-    ChatCompletionChoice,
-    ChatMessageAssistant,
-    ChatMessageUser,
-    ContentImage,
-    ContentText,
-    ModelOutput,
-)
-from inspect_ai.scorer import Score
-from inspect_ai.tool import ToolCall as InspectCall
+from inspect_ai.log import EvalLog, write_eval_log
+from inspect_ai.model import ContentImage, ContentText
 from inspect_ai.tool import ToolDef, ToolError, ToolParams
 
 from tools_core import Approve, Image, Registry, Result, Tool, ToolCall
 from tools_core.formats import openai
 from tools_core.schema import resolve
-from tools_eval._report import Attempt, Report
+from tools_eval._report import Attempt, Rate, Report
 
 
 def to_inspect(tools: Iterable[Tool], *, approve: Approve = None) -> list[Any]:
@@ -106,43 +87,52 @@ def write_inspect_logs(report: Report, folder: str | Path) -> list[Path]:
     return paths
 
 
-def _log(model: str, attempts: list[Attempt]) -> Any:
+def _log(model: str, attempts: list[Attempt]) -> EvalLog:
+    samples: list[dict[str, Any]] = []
     epochs: Counter[str] = Counter()
-    samples = []
     for attempt in attempts:
         epochs[attempt.case] += 1
         samples.append(_sample(attempt, epochs[attempt.case]))
-    share = sum(attempt.passed for attempt in attempts) / len(attempts)
-    accuracy = EvalScore(name="tools", scorer="tools", metrics={"accuracy": EvalMetric(name="accuracy", value=share)})
-    spec = EvalSpec(
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        task="ask-tools eval",
-        model=model,
-        dataset=EvalDataset(name="cases", samples=len(epochs), sample_ids=list(epochs)),
-        config=EvalConfig(epochs=max(epochs.values())),
-    )
-    results = EvalResults(total_samples=len(samples), completed_samples=len(samples), scores=[accuracy])
-    return EvalLog(status="success", eval=spec, results=results, samples=samples)
+    accuracy = {"name": "accuracy", "value": Rate.of(attempts).share}
+    log = {
+        "status": "success",
+        "eval": {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "task": "ask-tools eval",
+            "model": model,
+            "dataset": {"name": "cases", "samples": len(epochs), "sample_ids": [*epochs]},
+            "config": {"epochs": max(epochs.values())},
+        },
+        "results": {
+            "total_samples": len(samples),
+            "completed_samples": len(samples),
+            "scores": [{"name": "tools", "scorer": "tools", "metrics": {"accuracy": accuracy}}],
+        },
+        "samples": samples,
+    }
+    return EvalLog.model_validate(log)
 
 
-def _sample(attempt: Attempt, epoch: int) -> Any:
+def _sample(attempt: Attempt, epoch: int) -> dict[str, Any]:
     calls = [
-        InspectCall(id=str(number), function=call["name"], arguments=_object(call["arguments"]))
+        {"id": str(number), "function": call["name"], "arguments": _object(call["arguments"])}
         for number, call in enumerate(attempt.calls, 1)
     ]
-    reply = ChatMessageAssistant(content=attempt.text, tool_calls=calls or None)
-    score = Score(
-        value="C" if attempt.passed else "I", answer=attempt.chosen, explanation="; ".join(attempt.problems) or None
-    )
-    return EvalSample(
-        id=attempt.case,
-        epoch=epoch,
-        input=attempt.question,
-        target=attempt.expected,
-        messages=[ChatMessageUser(content=attempt.question), reply],
-        output=ModelOutput(model=attempt.model, choices=[ChatCompletionChoice(message=reply)]),
-        scores={"tools": score},
-    )
+    reply = {"role": "assistant", "content": attempt.text, "tool_calls": calls or None}
+    score = {
+        "value": "C" if attempt.passed else "I",
+        "answer": attempt.chosen,
+        "explanation": "; ".join(attempt.problems) or None,
+    }
+    return {
+        "id": attempt.case,
+        "epoch": epoch,
+        "input": attempt.question,
+        "target": attempt.expected,
+        "messages": [{"role": "user", "content": attempt.question}, reply],
+        "output": {"model": attempt.model, "choices": [{"message": reply}]},
+        "scores": {"tools": score},
+    }
 
 
 def _object(arguments: Any) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple, Self
+
+from pydantic import TypeAdapter
 
 from tools_eval._words import sentences, similarity, tool_words, words
 
@@ -19,6 +21,12 @@ class Rate(NamedTuple):
 
     passed: int
     total: int
+
+    @classmethod
+    def of(cls, attempts: Iterable[Attempt]) -> Self:
+        """Return the rate of the attempts that have a reply."""
+        passed = [attempt.passed for attempt in attempts if attempt.error is None]
+        return cls(sum(passed), len(passed))
 
     @property
     def share(self) -> float:
@@ -132,17 +140,14 @@ class Report:
     @property
     def rate(self) -> Rate:
         """The rate of all attempts."""
-        return Rate(sum(attempt.passed for attempt in self.judged), len(self.judged))
+        return Rate.of(self.attempts)
 
     def rates(self, *names: str) -> dict[tuple[str, ...], Rate]:
         """Return the rates for each value of attributes, such as `"case", "model"` or `"expected"`."""
-        totals: Counter[tuple[str, ...]] = Counter()
-        passed: Counter[tuple[str, ...]] = Counter()
+        groups: defaultdict[tuple[str, ...], list[Attempt]] = defaultdict(list)
         for attempt in self.judged:
-            key = tuple(getattr(attempt, name) for name in names)
-            totals[key] += 1
-            passed[key] += attempt.passed
-        return {key: Rate(passed[key], total) for key, total in totals.items()}
+            groups[tuple(getattr(attempt, name) for name in names)].append(attempt)
+        return {key: Rate.of(attempts) for key, attempts in groups.items()}
 
     @property
     def confusion(self) -> Counter[tuple[str, str]]:
@@ -203,13 +208,4 @@ class Report:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Self:
         """Return the report of `to_dict`."""
-        blames: list[dict[str, Any]] = value.get("blames", [])
-        for blame in blames:
-            blame |= {"before": Rate(*blame["before"]), "after": Rate(*blame["after"])}
-        attempts = [Attempt(**attempt) for attempt in value["attempts"]]
-        return cls(
-            attempts=attempts,
-            definitions=value["definitions"],
-            skipped=value["skipped"],
-            blames=[Blame(**blame) for blame in blames],
-        )
+        return TypeAdapter(cls).validate_python(value)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Sess
 from tools_core import InvalidArguments, Tool, ToolCall
 from tools_core.command import CommandError, load_tools
 from tools_core.files import is_inside
-from tools_eval._cases import Case, CaseError
+from tools_eval._cases import NO_CALL, Case, CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
 from tools_eval._words import sentences, similarity, tool_words
 
@@ -67,33 +67,28 @@ def evaluate(
         chosen = [Model(str(label), provider) for label, provider in models.items()]
     else:
         chosen = [model if isinstance(model, Model) else Model.named(str(model)) for model in models]
+    if max_cost is not None:
+        for model in chosen:  # raises ProviderError for a model without a known price
+            cost_of(Assistant(provider=getattr(model.provider, "name", None), model=model.name))
     offered = None if tools is None else {tool.name: tool for tool in tools}
-    evaluation = Evaluation(list(cases), chosen, offered, runs, jobs, max_cost, on_attempt)
+    notify = on_attempt or (lambda _: None)
+    evaluation = _Evaluation(list(cases), chosen, offered, runs, asyncio.Semaphore(jobs), max_cost, notify)
     return asyncio.run(evaluation.run(why=why))
 
 
-class Evaluation:
+@dataclass
+class _Evaluation:
     """One run of `evaluate`."""
 
-    def __init__(
-        self,
-        cases: Sequence[Case],
-        models: Sequence[Model],
-        tools: Mapping[str, Tool] | None,
-        runs: int,
-        jobs: int,
-        max_cost: float | None,
-        on_attempt: Callable[[Attempt], object] | None,
-    ) -> None:
-        self.cases, self.models, self.runs, self.max_cost = cases, models, runs, max_cost
-        self.spent = 0.0
-        self._tools = tools
-        self._jobs = asyncio.Semaphore(jobs)
-        self._on_attempt = on_attempt or (lambda _: None)
-        self._offers: dict[tuple[tuple[str, ...], int], dict[str, Tool]] = {}
-        if max_cost is not None:
-            for model in models:  # raises ProviderError for a model without a known price
-                cost_of(Assistant(provider=getattr(model.provider, "name", None), model=model.name))
+    cases: Sequence[Case]
+    models: Sequence[Model]
+    tools: dict[str, Tool] | None
+    runs: int
+    jobs: asyncio.Semaphore
+    max_cost: float | None
+    on_attempt: Callable[[Attempt], object]
+    spent: float = 0.0
+    offers: dict[tuple[tuple[str, ...], int], dict[str, Tool]] = field(default_factory=dict)
 
     async def run(self, *, why: bool) -> Report:
         """Return the report of all attempts."""
@@ -113,21 +108,15 @@ class Evaluation:
         return {name: {**tool.definition, "name": name} for name, tool in self._offer(case).items()}
 
     def _offer(self, case: Case) -> dict[str, Tool]:
-        if self._tools is not None:
-            return dict(self._tools)
+        if self.tools is not None:
+            return self.tools
         key = (tuple(case.tools), case.distractors)
-        if key not in self._offers:
-            tools = _load_tools(case)
-            center = {stem for tool in tools.values() for stem in tool_words(tool.definition)}
-            others = (
-                {name: tool for name, tool in load_tools().items() if name not in tools} if case.distractors else {}
-            )
-            ranked = sorted(others, key=lambda name: (-similarity(tool_words(others[name].definition), center), name))
-            self._offers[key] = tools | {name: others[name] for name in ranked[: case.distractors]}
-        tools = self._offers[key]
-        missing = [name for name in case.expected_tools if name not in tools and not name.startswith("(")]
-        if missing:
-            raise CaseError(f"the case {case.name!r} expects {missing[0]}, which is not among the offered tools")
+        if key not in self.offers:
+            self.offers[key] = _with_distractors(_load_tools(case), case.distractors)
+        tools = self.offers[key]
+        for name in case.expected_tools:
+            if name not in tools and name != NO_CALL:
+                raise CaseError(f"the case {case.name!r} expects {name}, which is not among the offered tools")
         return tools
 
     async def _attempts(self, jobs: Sequence[tuple[Case, Model, Definitions]]) -> list[Attempt | None]:
@@ -135,7 +124,7 @@ class Evaluation:
 
     async def _attempt(self, case: Case, model: Model, definitions: Definitions) -> Attempt | None:
         """Run a case once; None if the budget is used up."""
-        async with self._jobs:
+        async with self.jobs:
             if self.max_cost is not None and self.spent >= self.max_cost:
                 return None
             start = monotonic()
@@ -147,7 +136,7 @@ class Evaluation:
                 attempt = replace(attempt, error=str(error))
             else:
                 attempt = self._judge(attempt, case, replies, definitions, seconds=monotonic() - start)
-            self._on_attempt(attempt)
+            self.on_attempt(attempt)
             return attempt
 
     def _judge(
@@ -205,26 +194,37 @@ class Evaluation:
         """Repeat each failing case without single sentences."""
         cases = {case.name: case for case in self.cases if not case.execute}
         models = {model.label: model for model in self.models}
-        jobs: list[tuple[str, str, str, str, Rate]] = []
-        for (name, label), rate in report.rates("case", "model").items():
+        trials: list[tuple[Case, Model, str, str]] = []
+        rates = report.rates("case", "model")
+        for (name, label), rate in rates.items():
             if rate.share == 1 or name not in cases:
                 continue
             attempts = [a for a in report.judged if (a.case, a.model) == (name, label) and not a.passed]
             tools = {tool: None for a in attempts for tool in (a.expected, a.chosen) if tool in report.definitions}
-            for tool in tools:
-                parts = sentences(report.definitions[tool]["description"])
-                jobs += [(name, label, tool, sentence, rate) for sentence in parts]
-        variants = [
-            (cases[name], models[label], _without(self.definitions(cases[name]), tool, sentence))
-            for name, label, tool, sentence, _ in jobs
-        ]
+            trials += [
+                (cases[name], models[label], tool, sentence)
+                for tool in tools
+                for sentence in sentences(report.definitions[tool]["description"])
+            ]
+        variants = [(case, model, _without(self.definitions(case), *edit)) for case, model, *edit in trials]
         attempts_of = await self._attempts(variants * self.runs)
         blames = [
-            Blame(case=name, model=label, tool=tool, sentence=sentence, before=rate, after=after)
-            for index, (name, label, tool, sentence, rate) in enumerate(jobs)
-            if (after := _rate(attempts_of[index :: len(jobs)])).share > rate.share
+            Blame(case=case.name, model=model.label, tool=tool, sentence=sentence, before=before, after=after)
+            for index, (case, model, tool, sentence) in enumerate(trials)
+            if (after := Rate.of(filter(None, attempts_of[index :: len(trials)]))).share
+            > (before := rates[case.name, model.label]).share
         ]
         return sorted(blames, key=lambda blame: -blame.after.share)
+
+
+def _with_distractors(tools: dict[str, Tool], count: int) -> dict[str, Tool]:
+    """Return tools, and the installed tools that are most similar to them."""
+    if not count:
+        return tools
+    center = {stem for tool in tools.values() for stem in tool_words(tool.definition)}
+    others = {name: tool for name, tool in load_tools().items() if name not in tools}
+    ranked = sorted(others, key=lambda name: (-similarity(tool_words(others[name].definition), center), name))
+    return tools | {name: others[name] for name in ranked[:count]}
 
 
 def _load_tools(case: Case) -> dict[str, Tool]:
@@ -265,8 +265,3 @@ def _arguments(call: ToolCall) -> Any:
 def _without(definitions: Definitions, tool: str, sentence: str) -> Definitions:
     description = definitions[tool]["description"].replace(sentence, "", 1).strip()
     return definitions | {tool: {**definitions[tool], "description": description}}
-
-
-def _rate(attempts: Iterable[Attempt | None]) -> Rate:
-    judged = [attempt for attempt in attempts if attempt is not None and attempt.error is None]
-    return Rate(sum(attempt.passed for attempt in judged), len(judged))
