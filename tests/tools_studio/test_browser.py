@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 
@@ -123,6 +124,19 @@ def test_a_form_with_every_kind_of_field_makes_the_arguments(studio, open_page):
     expect(result).to_contain_text('"discount":2.5')
     expect(result).to_contain_text('"labels":{"color":"red"}')
     expect(result).to_contain_text('"speed":"express"')
+
+
+def test_an_incomplete_variant_of_a_union_survives_the_json_mode(studio, open_page):
+    page = open_page(studio, "/tools/shop.py%3Apay")
+    page.get_by_label("Kind of method").select_option(label="bank")
+    page.get_by_label("iban").fill("NO93")
+    page.get_by_role("tab", name="JSON").click()
+    text = page.get_by_label("Arguments as JSON")
+    assert json.loads(text.input_value()) == {"method": {"kind": "bank", "iban": "NO93"}}
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_label("iban")).to_have_value("NO93")
+    page.get_by_label("holder").fill("Ada")
+    expect(run(page)).to_contain_text('"reminders":null')
 
 
 def test_an_example_fills_the_form_and_the_call_runs_after_approval(studio, open_page):

@@ -24,6 +24,19 @@ class Line:
     quantity: int = 1
 
 
+@dataclass
+class Card:
+    kind: Literal["card"]
+    number: str
+
+
+@dataclass
+class Bank:
+    kind: Literal["bank"]
+    iban: str
+    holder: str
+
+
 ORDER = {
     "customer": "Ada",
     "ship_to": {"street": "Main Street 1", "city": "Oslo"},
@@ -54,6 +67,12 @@ def place_order(
         due: Latest day of arrival.
     """
     return {"number": 7, "city": ship_to.city, "due": due, "speed": speed, "discount": discount, "labels": labels}
+
+
+@tool(destructive=False)
+def pay(method: Card | Bank, reminders: list[int] | None = None) -> dict:
+    """Pay with a card or a bank account."""
+    return {"method": method, "reminders": reminders}
 
 
 @tool(read_only=True)

@@ -61,6 +61,11 @@ class Field:
         return "" if self.default is NOTHING else as_json(self.default)
 
     @property
+    def is_constant(self) -> bool:
+        """Return whether only one value is possible."""
+        return self.kind == "choice" and self.is_required and len(self.choices) == 1
+
+    @property
     def is_group(self) -> bool:
         """Return whether it consists of other fields."""
         return self.kind in ("object", "list", "map", "union")
@@ -138,14 +143,25 @@ class _Builder:
         return replace(field, kind="object", fields=fields)
 
     def _union(self, field: Field, options: Sequence[Mapping[str, Any]], depth: int) -> Field:
-        fits = [field.has_value and self._fits(option, field.value) for option in options]
-        selected = fits.index(True) if True in fits else 0
+        ranks = [self._rank(option, field.value) for option in options]
+        selected = ranks.index(max(ranks))
         fields: list[Field] = []
         for number, option in enumerate(options):
             part = self.field(option, field.value if number == selected else NOTHING, depth + 1)
-            title = str(option.get("title") or self._describe(option))
+            names = [str(constant.choices[0]) for constant in part.fields if constant.is_constant]
+            title = str(option.get("title") or ", ".join(names) or self._describe(option))
             fields.append(replace(part, label=title, description=""))
         return replace(field, kind="union", fields=fields, selected=selected)
+
+    def _rank(self, option: Mapping[str, Any], value: Any) -> tuple[bool, int]:
+        """Return how well a value matches a variant: an incomplete object by its valid members."""
+        if value is NOTHING or self._fits(option, value):
+            return value is not NOTHING, 0
+        members = value if isinstance(value, Mapping) else {}
+        properties = option.get("properties", {})
+        return False, sum(
+            self._fits(properties[name], member) for name, member in members.items() if name in properties
+        )
 
     def _resolved(self, schema: Schema) -> dict[str, Any]:
         """Return a schema without a reference at its root."""

@@ -200,7 +200,7 @@ const readers = {
   },
   list: (field, path) => {
     const items = parts(field).map((part, index) => read(part, `${path}[${index}]`) ?? null);
-    return items.length || "required" in field.dataset || "default" in field.dataset ? items : undefined;
+    return items.length || "required" in field.dataset || (field.dataset.default ?? "null") !== "null" ? items : undefined;
   },
   map: (field, path) => {
     const keys = $$(":scope > .fields > .item > .key", field);
@@ -208,9 +208,9 @@ const readers = {
     return entries.length || "required" in field.dataset ? Object.fromEntries(entries) : undefined;
   },
   object: (field, path) => {
-    const entries = parts(field).map((part) => [part.dataset.name, read(part, member(path, part.dataset.name))]);
-    const values = Object.fromEntries(entries.filter(([, value]) => value !== undefined));
-    return Object.keys(values).length || "required" in field.dataset ? values : undefined;
+    const entries = parts(field).map((part) => [part, read(part, member(path, part.dataset.name))]).filter(([, value]) => value !== undefined);
+    const isEmpty = entries.every(([part]) => "constant" in part.dataset);
+    return isEmpty && !("required" in field.dataset) ? undefined : Object.fromEntries(entries.map(([part, value]) => [part.dataset.name, value]));
   },
   union: (field, path) => {
     const variant = $(":scope > .variant", field).value;
@@ -340,13 +340,19 @@ class ArgumentsForm {
     }
   }
 
+  focusProblem() {
+    const problem = $(".problem-text:not([hidden])", this.form);
+    problem?.scrollIntoView({ block: "nearest" });
+    $("input, select, textarea, button", problem?.closest(".field") ?? this.text.parentElement)?.focus();
+  }
+
   async run() {
     clearTimeout(this.timer);
     this.tried = true;
     await this.forecast();
     const { outcome, key } = this.latest;
     if (outcome === "deny") return;
-    if (outcome === "invalid") return $("[aria-invalid]", this.form)?.focus();
+    if (outcome === "invalid") return this.focusProblem();
     try {
       const body = { arguments: this.values, key, in_copy: $("[name=in_copy]", this.form).checked };
       swap($("#call"), await (await request(`${this.url}/calls`, body)).text());
