@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import struct
 
-from tools_workspace import Workspace
+import pytest
+
+from tools_workspace import Workspace, WorkspaceError
 
 
 def write(copy, path, data):
@@ -65,6 +67,22 @@ def test_text_has_a_unified_diff_and_other_files_their_size(folder):
         5000,
         7000,
     )
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read every folder")
+def test_a_folder_without_permission_to_read_is_named(folder):
+    copy = Workspace(folder).copy()
+    os.chmod(f"{copy.path}/src", 0)
+    with pytest.raises(WorkspaceError, match=r"the copy cannot be read: Permission denied: .*/src"):
+        copy.changes()
+
+
+def test_a_change_at_once_after_the_copy_is_noticed(folder):
+    for number in range(20):
+        (folder / "notes.txt").write_text("old")
+        with Workspace(folder).copy() as copy:
+            write(copy, "notes.txt", b"%03d" % number)
+            assert copy.changes().summary() == "changed notes.txt"
 
 
 def test_a_link_that_leads_elsewhere_is_a_change(folder):

@@ -52,7 +52,7 @@ def check_originals(
         if path in left:
             is_same = _is_at(workspace, *left[path])
         elif now and then:
-            is_same = not now._replace(ctime=0).has_changed(then._replace(ctime=0))
+            is_same = not now.has_changed(then)
         else:
             is_same = now is then
         if not is_same:

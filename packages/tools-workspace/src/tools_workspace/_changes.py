@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
-from tools_workspace._tree import State, same_content, scan, state_of
+from tools_workspace._tree import State, same_content, scan, stamp, state_of
 
 TEXT_LIMIT = 1_000_000  # bytes of a file that is compared line by line
 
@@ -93,18 +93,24 @@ class Changes(Sequence[Change]):
         return "\n".join(lines) or str(change)
 
 
-def compare(original: str, copy: str, states: Mapping[str, Sequence[int]], skip: Sequence[str]) -> Changes:
-    """Return what changed in a copy since it was made, with these `states`, and differs from the original now.
+def stamps(copy: str, skip: Sequence[str]) -> dict[str, int]:
+    """Return the stamp of everything in a new copy."""
+    result = {path: stamp(info) for path, info in scan(copy, skip)}
+    latest = max(result.values(), default=0)
+    # A change in the same tick of the clock would keep the stamp: these files are always compared.
+    return {path: 0 if value == latest else value for path, value in result.items()}
 
-    Content is read only if the state of a file has changed.
+
+def compare(original: str, copy: str, before: dict[str, int], skip: Sequence[str]) -> Changes:
+    """Return what changed in a copy since it had the stamps `before`, and differs from the original now.
+
+    Content is read only if the stamp of a file has changed.
     """
-    now = scan(copy, skip)
     result: list[Change] = []
     added: dict[str, State] = {}
-    deleted = {path: old for path in states if path not in now and (old := state_of(os.path.join(original, path)))}
-    for path, state in now.items():
-        before = states.get(path)
-        if state.kind == "special" or (before is not None and not state.has_changed(State(*before))):
+    deleted: dict[str, State] = {}
+    for path, info in scan(copy, skip):
+        if before.pop(path, None) == stamp(info) or (state := State.of(info)).kind == "special":
             continue
         old = state_of(os.path.join(original, path))
         if old is None or old.kind != state.kind:
@@ -115,6 +121,7 @@ def compare(original: str, copy: str, states: Mapping[str, Sequence[int]], skip:
             result.append(_change("changed", path, path, old, state))
         elif stat.S_IMODE(state.mode) != stat.S_IMODE(old.mode) and state.kind != "link":
             result.append(_change("mode", path, path, old, state))
+    deleted |= {path: old for path in before if (old := state_of(os.path.join(original, path)))}
     for path, old_path in _renames(original, copy, added, deleted):
         result.append(_change("renamed", path, old_path, deleted.pop(old_path), added.pop(path)))
     result += [_change("added", path, path, None, state) for path, state in added.items()]

@@ -23,13 +23,17 @@ class WorkspaceError(Exception):
 
 
 class State(NamedTuple):
-    """The state of a file, a folder or a link; equal states mean that it is unchanged."""
+    """The state of a file, a folder or a link: while it stays equal, the file was not changed."""
 
     mode: int
     size: int
     mtime: int  # nanoseconds
     inode: int
-    ctime: int  # nanoseconds
+
+    @classmethod
+    def of(cls, info: os.stat_result) -> State:
+        """Return the state from the result of `lstat`."""
+        return cls(info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino)
 
     @property
     def kind(self) -> str:
@@ -40,37 +44,47 @@ class State(NamedTuple):
 
     def has_changed(self, other: State) -> bool:
         """Return whether the content or the mode may differ; a folder changes with its mode alone."""
-        return self != other and (self.mode != other.mode or (self.kind != "folder" and self[1:] != other[1:]))
+        return self.mode != other.mode if self.kind == "folder" else self != other
 
 
 def state_of(path: str) -> State | None:
     """Return the state of a path, without following links; None if it does not exist."""
     try:
-        return _state(os.lstat(path))
+        return State.of(os.lstat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _state(info: os.stat_result) -> State:
-    return State(info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, info.st_ctime_ns)
-
-
-def scan(folder: str, skip: Iterable[str] = ()) -> dict[str, State]:
-    """Return the state of everything below a folder, by relative path; folders come before their content."""
+def scan(folder: str, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the relative path of everything below a folder with its state; folders come before their content."""
     skipped = frozenset(skip)
-    result: dict[str, State] = {}
     pending = [""]
     while pending:
         prefix = pending.pop()
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(os.path.join(folder, prefix)) as entries:
-            for entry in entries:
-                path = prefix + entry.name
-                with suppress(FileNotFoundError):  # deleted meanwhile
-                    if path not in skipped:
-                        result[path] = _state(entry.stat(follow_symlinks=False))
-                        if entry.is_dir(follow_symlinks=False):
-                            pending.append(path + "/")
-    return result
+        try:
+            descriptor = os.open(os.path.join(folder, prefix), os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
+            continue
+        try:
+            with os.scandir(descriptor) as entries:  # of a descriptor: its states are read faster
+                for entry in entries:
+                    path = prefix + entry.name
+                    if path in skipped:
+                        continue
+                    try:
+                        info = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    yield path, info
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(f"{path}/")
+        finally:
+            os.close(descriptor)
+
+
+def stamp(info: os.stat_result) -> int:
+    """Return a number that changes with a file: the time of any change, which programs cannot set; a folder's mode."""
+    return info.st_mode if stat.S_ISDIR(info.st_mode) else info.st_ctime_ns
 
 
 def copy_tree(

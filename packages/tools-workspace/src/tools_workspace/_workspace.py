@@ -12,9 +12,9 @@ from typing import Any, Self
 
 from tools_core.files import cache_path, is_inside, replace, state_path, user_folders, workspace_path
 from tools_workspace import _apply, _history
-from tools_workspace._changes import Change, Changes, compare
+from tools_workspace._changes import Change, Changes, compare, stamps
 from tools_workspace._history import Changeset, changesets, new_id
-from tools_workspace._tree import WorkspaceError, copy_tree, fingerprint, is_git_index, locked, remove_tree, scan
+from tools_workspace._tree import State, WorkspaceError, copy_tree, fingerprint, is_git_index, locked, remove_tree, scan
 
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
 
@@ -72,7 +72,7 @@ class Workspace:
         skip = [*shared, *(os.path.relpath(path, self.path) for path in private if is_inside(path, [self.path]))]
         os.makedirs(_copies_folder(), mode=0o700, exist_ok=True)
         _history.remove_incomplete(_copies_folder(), "copy.json")
-        originals = scan(self.path, skip)
+        originals = {path: State.of(info) for path, info in scan(self.path, skip)}
         size = sum(state.size for state in originals.values() if state.kind == "file")
         if limit is not None and size > limit:
             raise WorkspaceTooLargeError(
@@ -92,7 +92,7 @@ class Workspace:
             for name, content in (
                 ("indexes", indexes),
                 ("originals", originals),
-                ("copies", scan(tree, skip)),
+                ("stamps", stamps(tree, skip)),
                 ("copy", head),
             ):
                 replace(os.path.join(folder, f"{name}.json"), json.dumps(content).encode())
@@ -170,10 +170,13 @@ class WorkspaceCopy:
     def changes(self) -> Changes:
         """Return the differences that tools made in the copy and that the workspace does not have."""
         try:
-            states = _read(self._folder, "copies")
+            before = _read(self._folder, "stamps")
         except FileNotFoundError as error:
             raise WorkspaceError(f"the copy {self.id} was discarded") from error
-        return compare(self.workspace.path, self.path, states, self._skip)
+        try:
+            return compare(self.workspace.path, self.path, before, self._skip)
+        except OSError as error:  # such as a folder that tools made unreadable
+            raise WorkspaceError(f"the copy cannot be read: {error.strerror}: {error.filename}") from error
 
     def apply(self, paths: Iterable[str] | None = None, *, title: str = "", session: str = "") -> Changeset | None:
         """Apply all changes, or the changes of some files and folders, to the workspace.
