@@ -1,11 +1,13 @@
 """The server over HTTP: who may call it, what belongs to whom, and what a client that leaves takes with it."""
 
+import gc
 import json
 import os
 import signal
 import socket
 import sys
 import threading
+import tracemalloc
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 from mcp import Client
 from starlette.testclient import TestClient
 
+from tools_core import tool
 from tools_mcp import Server
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
@@ -81,6 +84,72 @@ def test_requests_of_browsers_and_invalid_requests_are_refused(program, envelope
 def test_a_body_that_is_too_large_is_refused(program, envelope):
     headers, _ = request("tools/list", envelope=envelope)
     assert post(program, headers, "x" * (5 << 20)).status_code == 413
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [([1] * 200_000, 413), ({"x": [{}] * 200_000}, 413), ('",\\' * 400_000, 200), ([1] * 90_000, 200)],
+    ids=["numbers", "nested objects", "commas and quotes in text", "fewer"],
+)
+def test_a_request_with_too_many_values_is_refused(value, status, program, envelope):
+    headers, body = request("tools/call", {"name": "big", "arguments": {"size": value}}, envelope=envelope)
+    answer = post(program, headers, body)
+    assert answer.status_code == status
+    assert "more than 100,000 values" in answer.text or "size must be an integer" in answer.text
+
+
+@pytest.fixture
+def session():
+    """A function that starts a session of one server, and returns a function that sends a request to it."""
+
+    @tool(read_only=True)
+    def count(text: str) -> int:
+        """Count the characters."""
+        return len(text)
+
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+    with TestClient(Server([count]).http_app(token="secret")) as client:  # noqa: S106  (a sample)
+
+        def send(method, params=None, **changes):
+            headers, body = request(method, params, era="2025-11-25")
+            headers |= {"Host": "localhost", "Authorization": "Bearer secret", **changes}
+            return client.post("/mcp", headers=headers, content=body)
+
+        def start():
+            name = send("initialize", hello).headers["mcp-session-id"]
+            return lambda method, params=None, **changes: send(method, params, **{"Mcp-Session-Id": name, **changes})
+
+        yield start
+
+
+def test_too_many_idle_sessions_end_the_longest_idle_one(session):
+    oldest, used = session(), session()
+    for _ in range(198):
+        session()
+    assert used("ping").status_code == 200
+    newest = session()
+    assert [each("ping").status_code for each in (oldest, used, newest)] == [404, 200, 200]
+
+
+def test_refused_requests_end_no_session(session):
+    send = session()
+    for number in range(201):
+        refused = {"Mcp-Session-Id": f"{number:032}", "Authorization": "Bearer wrong"}
+        assert send("ping", **refused).status_code == 401
+    assert send("ping").status_code == 200
+
+
+def test_idle_sessions_keep_no_large_requests(session):
+    tracemalloc.start()
+    try:
+        for _ in range(30):
+            answer = session()("tools/call", {"name": "count", "arguments": {"text": "x" * 1_000_000}})
+            assert "1000000" in answer.text
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 20_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.slow

@@ -47,13 +47,14 @@ class Calls:
         """
         listed = await self._listing.find(params.name)
         if listed is None:
-            similar = closest(params.name, self._listing.listed)
+            name = params.name[:100]
+            similar = closest(name, self._listing.listed)
             hint = f"did you mean {' or '.join(similar)}?" if similar else "tools/list has the names"
-            raise MCPError(INVALID_PARAMS, f"Unknown tool: {params.name}; {hint}")
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}; {hint}")
         run = ctx.lifespan_context.of(ctx)
         run.packages.add(listed.tool.__module__.partition(".")[0])
         asking = Elicitation(ctx, params, run)
-        elicitation.set(asking)
+        token = elicitation.set(asking)
         # Text is parsed faster than a tree of 100,000 values is copied, which would hold up the other clients.
         arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
         call = ToolCall(str(ctx.request_id), listed.name, arguments)
@@ -62,6 +63,7 @@ class Calls:
                 context = Context(workspace=self._workspace, run_id=run.id, on_progress=report, on_ask=asking.answer)
                 result = await self._executor.acall(call, context=context)
         finally:
+            elicitation.reset(token)  # a session keeps the context of its last message, and so the whole request
             if not run.is_kept:
                 await run.end()
         if result.error_type in ("approval_required", "answer_required") and "pending" in result.metadata:

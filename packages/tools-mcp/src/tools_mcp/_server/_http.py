@@ -7,7 +7,6 @@ import hmac
 import json
 import logging
 import re
-import resource
 import socket
 import sys
 from contextlib import suppress
@@ -21,7 +20,8 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from tools_mcp._server._limits import LimitedProtocol, RequestLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,37 +33,8 @@ if TYPE_CHECKING:
 
 _GRACE = 3  # seconds for calls to end after SIGTERM
 _BACKLOG = 32  # connections; asyncio accepts as many at once, and logs an error for each without a descriptor
-_REQUEST_LIMIT = 30.0  # seconds for the headers and the body of a request, up to twice that
-_MAX_SESSIONS = 1_000
+_MAX_SESSIONS = 2_500  # of which few are idle
 _SESSION_LIMIT = 600.0  # seconds without a request
-
-
-_HTTPProtocol: Any = AutoHTTPProtocol  # the class that uvicorn has chosen
-
-
-class _Protocol(_HTTPProtocol):  # type: ignore[misc]
-    """A connection that is closed if its client sends no whole request in time, or if there are too many."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        # Half of the descriptors remain for tools.
-        if len(self.connections) > min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 2_000):
-            waiting = (other for other in self.connections if other is not self and _is_waiting(other))
-            next(waiting, self).transport.close()
-        self._check(self)
-
-    def _check(self, last: object) -> None:
-        if self.cycle is last and _is_waiting(self):
-            self.transport.close()
-        elif not self.transport.is_closing():
-            self.loop.call_later(_REQUEST_LIMIT, self._check, self.cycle)
-
-
-def _is_waiting(connection: Any) -> bool:
-    """Return whether the client has to send more of a request."""
-    cycle = connection.cycle
-    is_unfinished = cycle is None or cycle.response_complete or cycle.more_body
-    return is_unfinished and not connection.transport.is_closing()
 
 
 class OneToken:
@@ -101,6 +72,7 @@ def make_app(
         session_idle_timeout=_SESSION_LIMIT,
         max_sessions=_MAX_SESSIONS,
     )
+    app.add_middleware(RequestLimits, manager=lowlevel.session_manager)
     app.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=400))  # not an error of the server
     return app
 
@@ -122,7 +94,7 @@ def run(app: Starlette, host: str, port: int, close: Callable[[], None], token: 
             entry = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
             sys.stderr.write(f"Clients send this token: {json.dumps({'mcpServers': {'ask-tools': entry}})}\n")
         config = uvicorn.Config(
-            app, http=_Protocol, backlog=_BACKLOG, log_level="warning", access_log=False, server_header=False,
+            app, http=LimitedProtocol, backlog=_BACKLOG, log_level="warning", access_log=False, server_header=False,
             timeout_graceful_shutdown=_GRACE,
         )  # fmt: skip
         logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)
