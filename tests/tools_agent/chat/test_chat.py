@@ -51,7 +51,7 @@ def test_a_reply_is_rendered_as_markdown_while_it_arrives(open_chat, model):
     chat.wait_for("> Plan it", "  Plan\n", "  Some bold text.", "  x = 1", "The end is")
     assert "```" not in chat.text
     rest.set()
-    chat.wait_for("The end is near.", "1.2k in, 300 out")
+    chat.wait_for("The end is near.", "1,200 in, 300 out")
 
 
 def test_a_running_tool_shows_its_progress_and_is_then_folded(open_chat, model, gate):
@@ -59,13 +59,11 @@ def test_a_running_tool_shows_its_progress_and_is_then_folded(open_chat, model, 
     chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
     chat.wait_for(READY)
     chat.type("Build\r")
-    chat.wait_for("build all", "3/10 compiling")
-    gate("first\nsecond\nthird\n")
-    chat.wait_for("● build all", "└ first  +2 lines", "Built.", without="compiling")
-    assert re.search(r"● build all \d+\.\d s", chat.text)
-    assert "second" not in chat.text
+    chat.wait_for('→ build {"target": "all"}', "build: 3/10 compiling")
+    gate("first\n" + "more\n" * 20 + "last\n")
+    chat.wait_for("first\n  more", "… 14 more lines …", "Built.", without="compiling")
     chat.type(UNFOLD)
-    chat.wait_for("│ second\n  │ third")
+    chat.wait_for("│ first" + "\n  │ more" * 20 + "\n  │ last")
 
 
 def test_a_line_during_a_turn_reaches_the_model_at_its_next_step(open_chat, model, gate):
@@ -75,9 +73,9 @@ def test_a_line_during_a_turn_reaches_the_model_at_its_next_step(open_chat, mode
     chat.type("Build\r")
     chat.wait_for("compiling")
     chat.type("test it, too\r")
-    chat.wait_for("queued: test it, too")
+    chat.wait_for("> test it, too", "before its next step")
     gate("built")
-    chat.wait_for("> test it, too", "Both.", without="queued")
+    chat.wait_for("Both.")
     assert model.texts() == ["Build", "test it, too"]
 
 
@@ -160,9 +158,9 @@ def test_a_preview_is_applied_and_undone_from_the_chat(open_chat, model, notes):
     chat.wait_for("Done.", "preview on, 1 change ")
     assert notes.read_text() == "buy milk\nbuy bread\n"
     chat.type("/changes\r")
-    chat.wait_for("│ +buy oat milk", "apply?")
+    chat.wait_for("│ +buy oat milk", "what to do with the changes?")
     chat.type("a\r")
-    chat.wait_for("applied 1 change", without="apply?")
+    chat.wait_for("applied 1 change", without="what to do")
     assert notes.read_text() == "buy oat milk\nbuy bread\n"
     chat.type("/undo\r")
     chat.wait_for("undone 1 change")
@@ -186,7 +184,7 @@ def test_sessions_are_resumed_and_forked(open_chat, model):
     first = open_chat(model="openai:gpt-5")
     first.wait_for(READY)
     first.type("2 + 2?\r")
-    first.wait_for("Four.")
+    first.wait_for("Four.", "1,200 in")  # the reply is stored
     first.type(END)
     first.wait_for_end()
     with open_store() as store:
@@ -198,12 +196,12 @@ def test_sessions_are_resumed_and_forked(open_chat, model):
     second.type("/fork other\r")
     second.wait_for("this chat continues in other")
     second.type("Times two?\r")
-    second.wait_for("Eight.", "2.4k in")
+    second.wait_for("Eight.", "preview off  2,400 in")
     assert model.texts() == ["2 + 2?", "Times two?"]
     second.type(f"/resume {info.id}\r")
-    second.wait_for(f"> /resume {info.id}", "1.2k in")
+    second.wait_for(f"> /resume {info.id}", "preview off  1,200 in")
     with open_store() as store:
-        assert [len(Session.open(store, id)) for id in (info.id, "other")] == [2, 4]
+        assert [len(Session.open(store, id)) for id in (info.id, "other")] == [3, 5]
 
 
 def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
@@ -211,7 +209,7 @@ def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
     chat = open_chat(model="openai:gpt-5")
     chat.wait_for(READY)
     chat.type("2 + 2?\r")
-    chat.wait_for("Four.", "1.2k in")
+    chat.wait_for("Four.", "1,200 in")
     chat.type("/compact\r")
     chat.wait_for("They did sums.")
     chat.type("3 + 3?\r")
@@ -227,9 +225,9 @@ def test_the_model_is_changed_and_its_cost_is_listed(open_chat, model):
     chat.type("/model openai:gpt-5\r")
     chat.wait_for("the model is openai:gpt-5")
     chat.type("2 + 2?\r")
-    chat.wait_for("Four.", "1.2k in, 300 out")
+    chat.wait_for("Four.", "1,200 in, 300 out")
     chat.type("/cost\r")
-    chat.wait_for("model", "replies", "gpt-5")
+    chat.wait_for("  1,200 in, 300 out", "> /cost")
     chat.type("/model nonsense\r")
     chat.wait_for("expected a model such as openai:gpt-5")
 
@@ -253,10 +251,10 @@ def test_pictures_and_text_files_of_a_prompt_are_attached(open_chat, model, note
     chat = open_chat(model="openai:gpt-5")
     chat.wait_for(READY)
     chat.type('Compare @notes.txt, @"a dot.png" and @missing.txt\r')
-    chat.wait_for("attached notes.txt", "attached a dot.png (image/png", "missing.txt is not a file", "I see.")
+    chat.wait_for("attached notes.txt, a dot.png", "missing.txt is not a file", "I see.")
     (content,) = model.texts()
     text, picture = content
-    assert '<file path="notes.txt">\nbuy milk\nbuy bread\n\n</file>' in text["text"]
+    assert "notes.txt:\n```\nbuy milk\nbuy bread\n\n```" in text["text"]
     assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBORw0KGgo")
 
 
@@ -285,9 +283,9 @@ def test_models_and_tools_cannot_control_the_terminal(open_chat, model, place):
     chat = open_chat("--tools", "tools.py", model="openai:gpt-5")
     chat.wait_for(READY)
     chat.type("Attack\r")
-    chat.wait_for("Done.", r"└ \x1b]0;owned\x07\x1b[2J")
+    chat.wait_for("Done.", r"← \x1b]0;owned\x07\x1b[2J")
     chat.type(UNFOLD)
-    chat.wait_for("text:", "result:")
+    chat.wait_for("→ shout\n", "←\n  │ ")
     assert b"\x1b]0;owned" not in chat.raw
     assert b"\x1b[2J" not in chat.raw
     assert "\u202e".encode() not in chat.raw
@@ -295,16 +293,18 @@ def test_models_and_tools_cannot_control_the_terminal(open_chat, model, place):
 
 
 @pytest.mark.parametrize("columns", [60, 200])
-def test_no_line_is_wider_than_the_terminal(open_chat, model, columns):
-    long = "word " * 100
-    model.replies = [[long, ("read_file", {"path": "x" * 300})], ["Done."]]
+def test_long_lines_continue_behind_their_margin(open_chat, model, notes, columns):
+    call = ("write_file", {"path": "notes.txt", "content": "word " * 100})
+    model.replies = [["text " * 100, call], ["Done."]]
     chat = open_chat(model="openai:gpt-5", columns=columns)
     chat.wait_for(READY)
-    chat.type(f"Try @{'y' * 80}\r")
-    chat.wait_for("Done.", "└ ", "openai:gpt-5")
-    (call,) = [line for line in chat.text.splitlines() if "✗ read_file" in line]
-    assert "…" in call or columns == 200
-    assert re.search(r"\d+\.\d s$", call)
+    chat.type("Write\r")
+    chat.wait_for("answer:")
+    rows = [line for line in chat.text.splitlines() if "word word" in line]
+    assert all(line.startswith("  │ ") for line in rows)
+    assert all(line.startswith("  text") for line in chat.text.splitlines() if "text text" in line)
+    chat.type("y\r")
+    chat.wait_for("Done.")
 
 
 def test_no_color_leaves_out_all_colors(open_chat, model):
@@ -320,7 +320,7 @@ def test_a_dumb_terminal_receives_plain_lines(open_chat, notes):
     chat = open_chat("--tools", "tools_filesystem", env={"TERM": "dumb"})
     chat.wait_for(READY)
     chat.type("Look around\n")
-    chat.wait_for("+ list_directory", "write_file needs approval", "answer:")
+    chat.wait_for("→ list_directory", "write_file needs approval", "answer:")
     chat.type("y\n")
     chat.wait_for("Done: summary.md has the list of files.")
     chat.type("/help\n")

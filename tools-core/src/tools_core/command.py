@@ -39,13 +39,14 @@ from tools_core._cli._output import (
     write_json,
     write_table,
 )
-from tools_core._cli._terminal import answer_on_terminal, reserved_terminal
+from tools_core._cli._terminal import answer_on_terminal, answer_question, reserved_terminal
 from tools_core._cli._tools import load_tool, load_tools, select_tools, stdout_to_stderr
 
 __all__ = [
     "CommandError",
     "ProgressLine",
     "answer_on_terminal",
+    "answer_question",
     "counted",
     "did_you_mean",
     "is_terminal",

@@ -41,20 +41,24 @@ def answer_on_terminal(question: Question) -> str | None:
 
     Returns None without a terminal, and if the caller stops waiting. A choice can be typed as its number.
     """
-    choices = question.choices
     with reserved_terminal(question.context) as ask:
-        if ask is None:
-            return None
-        lines = [f"{visible(question.tool)} asks: {visible(question.text, keep_layout=True)}"]
-        lines += [f"  {number}  {visible(choice)}" for number, choice in enumerate(choices, 1)]
-        sys.stderr.write("".join(f"{line}\n" for line in lines))
-        while line := ask("answer: "):
-            answer = line.strip()
-            if answer in choices or not choices:
-                return answer
-            if answer.isdecimal() and 0 < int(answer) <= len(choices):
-                return choices[int(answer) - 1]
-        return None
+        return None if ask is None else answer_question(question, ask)
+
+
+def answer_question(question: Question, ask: Callable[[str], str | None]) -> str | None:
+    """Ask a tool's question with a function that shows a prompt and returns the line that the user types."""
+    choices = question.choices
+    lines = [f"{visible(question.tool)} asks: {visible(question.text, keep_layout=True)}"]
+    lines += [f"  {number}  {visible(choice)}" for number, choice in enumerate(choices, 1)]
+    prompt = "\n".join([*lines, "answer: "])
+    while line := ask(prompt):
+        answer = line.strip()
+        if answer in choices or not choices:
+            return answer
+        if answer.isdecimal() and 0 < int(answer) <= len(choices):
+            return choices[int(answer) - 1]
+        prompt = "answer: "
+    return None
 
 
 def _line(prompt: str, context: Context) -> str | None:

@@ -4,79 +4,102 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager
 from copy import copy
-from typing import Any
-
-from rich.console import Group, RenderableType
-from rich.text import Text
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_agent._agent import Agent
-from tools_agent._chat.attachments import read_prompt
-from tools_agent._chat.conversation import Conversation
-from tools_agent._chat.questions import Questions
-from tools_agent._chat.rendering import cropped, indented
-from tools_agent._chat.screens import Screen
-from tools_agent._chat.turn import Turn
-from tools_agent._chat.working_copy import WorkingCopy
-from tools_agent._events import Retrying, TextDelta, TextDone, ToolFinished, ToolProgress, ToolStarted, UsageUpdate
-from tools_agent._messages import Assistant, Usage, User
-from tools_agent._providers._get_provider import get_provider
-from tools_agent._providers._provider import ProviderError, cost_of
-from tools_agent._response import Response
-from tools_agent._session._session import Session
-from tools_agent._stores._store import SessionConflictError, SessionInfo, StoreError
-from tools_agent.approval import add_session_rules
-from tools_core import ApprovalRequest
-from tools_core.command import CommandError, counted
-from tools_core.text import visible
+from tools_agent._commands.preview import Preview, confined_tools, has_copy, unfinished, workspace_module
+from tools_agent._commands.sessions import request_lines
+from tools_agent._commands.start import read_files, selected_tools
+from tools_agent._events import UsageUpdate
+from tools_agent._messages import Usage, User
+from tools_agent._terminal._progress import EventPrinter, Output, folded, price_of, usage_text
+from tools_agent._terminal._style import Line, block
+from tools_agent._window import Window
+from tools_agent.approval import add_session_rules, ask_person
+from tools_core.command import CommandError, counted, load_tools, note
 
-_COMMAND = re.compile(r"/[a-z]+( |$)")
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from tools_agent import Response, Session
+    from tools_agent._commands.start import Start
+    from tools_agent.approval import Dialog
+    from tools_core import ApprovalRequest, Context, Question
+    from tools_runtime import Policy
+
 _BY_USER = "by the user"
-_REASONS = {
-    "approval_required": "a call waits for approval",
-    "answer_required": "a tool waits for an answer",
-    "max_steps": "the limit of steps is reached; /continue runs more",
-}
+_PATH = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
+_MAX_MESSAGES = 30  # of a session that is opened
+_MAX_LINES = 20  # of a prompt that are shown
+_MAX_TOKENS = 150_000  # that the model sees
+
+
+class Screen(Output, Protocol):
+    """The front end of a chat."""
+
+    @property
+    def echoes(self) -> bool:
+        """True if the lines of the user stay on the screen."""
+        ...
+
+    def dialog(self, context: Context) -> AbstractContextManager[Dialog | None]:
+        """Reserve the input for questions to the user; None if no user can answer."""
+        ...
+
+    def answer(self, question: Question) -> str | None:
+        """Ask a question of a tool."""
+        ...
 
 
 class Chat:
-    """A conversation in the terminal.
+    """A conversation of a user and an agent.
 
     Attributes:
         session: The current session; None before the first prompt.
-        agent: The agent of all sessions.
-        show: The conversation on the screen.
-        copy: The workspace, and its copy during a preview.
-        usage: The number of replies, tokens and dollars of the session, by model.
+        preview: The copy of the workspace that the session has; it may be closed.
+        is_preview: True if the next turns work in a copy.
     """
 
-    def __init__(
-        self,
-        screen: Screen,
-        agent: Agent[Any, Any],
-        working_copy: WorkingCopy,
-        *,
-        new_session: Callable[[str, str], Session],
-        run_command: Callable[[Chat, str], Coroutine[Any, Any, None]],
-    ) -> None:
-        self.screen = screen
-        self.agent = agent
-        self.copy = working_copy
-        self.show = Conversation(screen)
-        self.questions = Questions(self.show)
+    def __init__(self, screen: Screen, options: Namespace, start: Start, policy: Policy) -> None:
+        self.screen, self.start = screen, start
         self.session: Session | None = None
-        self.usage: dict[str, tuple[int, Usage, float | None]] = {}
-        self._new_session = new_session
-        self._run_command = run_command
-        self._turn: Turn | None = None
-        self._task: asyncio.Task[None] | None = None  # of a turn or a command
-        self._queued: list[User] = []  # what the user typed during the turn
-        self._policy = agent.policy  # without the rules of a session
-        self._loop = asyncio.get_running_loop()
-        agent.approve, agent.on_ask = self._approve, self.questions.answer
+        self.preview: Preview | None = None
+        self.is_preview = False
+        self._options, self._policy = options, policy
+        self._files: list[str] = options.file or []  # of the next prompt
+        self._changes = 0  # in the copy, after the last turn
+        self.usage = ""
+        self._task: asyncio.Task[Any] | None = None  # of a turn or a command
+        self._is_interrupted = False  # the turn is ending
+        self._is_confined = False
+        self.agent: Agent[Any, Any] = Agent(
+            store=start.store, model=start.model, tools=selected_tools(options), skills=options.skills, max_steps=50,
+            approve="all" if options.yes else self._approve, on_ask=screen.answer, policy=policy, tool_timeout=120.0,
+            window=Window(_MAX_TOKENS, summarize=True), output_budget=30_000, max_cost=options.max_cost,
+        )  # fmt: skip
+        if options.preview:
+            self.toggle_preview()
 
-    # ------------------------------------------------------------------------------------------------ the screen
+    def begin(self) -> None:
+        """Show the first lines, and the session that the user has named."""
+        tools = counted(len(self.agent.parts.tools[0]), "tool")
+        self.screen.show([Line.of("title", f"ask-tools chat: {self.model}, {tools}, /help")])
+        if self.start.is_stored:
+            self.use(self.start.open(""), is_shown=True)
+            return
+        if names := unfinished(self.start.store, self.start.workspace):
+            self.note(f"sessions with a copy of this folder: {', '.join(names)}; to continue: /resume {names[0]}")
+
+    # ------------------------------------------------------------------------------------------------ state
+
+    @property
+    def is_busy(self) -> bool:
+        """True during a turn or a command."""
+        return self._task is not None
 
     @property
     def model(self) -> str:
@@ -84,260 +107,199 @@ class Chat:
         return str(self.agent.model)
 
     @property
-    def is_busy(self) -> bool:
-        """True during a turn or a command."""
-        return self._task is not None
+    def folder(self) -> str:
+        """The folder of the next turn, or the workspace if its copy does not exist yet."""
+        return self.preview.path if self.preview and self.is_previewing else self.start.workspace
 
-    def submit(self, text: str) -> None:
-        """Receive a line: a command, a prompt, or during a turn a message for the model's next step."""
-        is_command = _COMMAND.match(text) is not None
-        if self._turn is not None and not (is_command or self._turn.is_interrupted):
-            self._steer(text)
-        elif self._task is not None:
-            self.show.note(f"waits: {text}")
-            self._task.add_done_callback(lambda _: self.submit(text))
-        else:
-            self.start(self._run_command(self, text) if is_command else self.turn(text))
+    @property
+    def is_previewing(self) -> bool:
+        """True if the next turn works in a copy that exists already."""
+        return self.is_preview and self.preview is not None and self.preview.is_open
 
-    def interrupt(self) -> bool:
-        """Interrupt the turn or the command, and return whether there was one."""
-        if self._task is None:
-            return False
-        is_asked = self.questions.is_open
-        self.questions.cancel()
-        if self._turn is not None and self.session in self.agent.runs:
-            self._turn.is_interrupted = True
-            self.agent.interrupt(_BY_USER, session=self.session)
-        elif not is_asked:
-            self._task.cancel()
-        return True
+    @property
+    def status(self) -> str:
+        """The model, the state of the preview, tokens and dollars."""
+        state = f"preview {'on' if self.is_preview else 'off'}"
+        return "  ".join(filter(None, [self.model, f"{state}, {self.changes}" if self.changes else state, self.usage]))
 
-    def live(self, width: int) -> RenderableType | None:
-        """Return the part of the conversation that still changes."""
-        if self._turn is None:
-            return None
-        queued = [indented(Text(f"queued: {visible(message.content)}", style="note")) for message in self._queued]
-        return Group(self._turn.live(self.screen.painter, width, is_waiting=self.questions.is_open), *queued)
+    @property
+    def changes(self) -> str:
+        """The number of changes in the copy, such as "2 changes"; empty without changes."""
+        return counted(self._changes, "change") if self._changes else ""
 
-    def status(self, width: int) -> str:
-        """Return the model, tokens, cost and the state of the preview, as far as they fit."""
-        parts = [self.model]
-        total = sum((usage for _, usage, _ in self.usage.values()), Usage())
-        if total.total_tokens:
-            parts.append(f"{short_number(total.input_tokens)} in, {short_number(total.output_tokens)} out")
-        costs = [cost for _, _, cost in self.usage.values()]
-        if costs and None not in costs:
-            parts.append(f"${sum(cost or 0.0 for cost in costs):.4f}")
-        parts.append(self.copy.status)
-        full = "  ".join(parts)
-        hint = "  Shift-Tab: preview, /help"
-        return cropped(full + hint if len(full + hint) < width else full, width)
-
-    def greet(self) -> None:
-        """Print the first line."""
-        tools = counted(len(self.agent.parts.tools[0]), "tool")
-        self.show.print(Text(f"ask-tools chat: {self.model}, {tools}, /help", "bold"))
-
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a turn or a command; its errors are shown."""
-        self._task = asyncio.create_task(self._run(work))
-
-    async def close(self) -> None:
-        """End the turn."""
-        if self.interrupt() and self._task is not None:
-            await asyncio.wait({self._task})
-
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except asyncio.CancelledError:
-            self.show.note("interrupted")
-        except (ProviderError, StoreError, SessionConflictError) as error:
-            self.show.note(f"error: {error}", "bad")
-        except Exception as error:  # noqa: BLE001  (the chat continues)
-            self.show.note(f"error: {type(error).__name__}: {error}", "bad")
-        finally:
-            self._task = None
-            self.screen.ready()
+    @property
+    def is_running(self) -> bool:
+        """True while the model and its tools run; a message reaches them before their next step."""
+        return self.session in self.agent.runs and not self._is_interrupted
 
     # ------------------------------------------------------------------------------------------------ turns
 
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a turn or a command, and show its errors."""
+        is_first = self._task is None  # some commands run during a turn
+        if is_first:
+            self._task = asyncio.current_task()
+        try:
+            await work
+        except asyncio.CancelledError:
+            self.note("interrupted")
+        except CommandError as error:
+            self.screen.show(
+                [*block(str(error), "  ", "error"), *(Line.of("note", hint, "  ") for hint in error.hints)]
+            )
+        except Exception as error:  # noqa: BLE001  (the chat continues)
+            self.screen.show(block(f"{type(error).__name__}: {error}", "  ", "error"))
+        finally:
+            if is_first:
+                self._task = None
+
     async def turn(self, text: str | None) -> None:
         """Send a prompt to the model, or continue the session, and show what happens."""
-        prompt: User | None = None
-        notes: list[str] = []
-        if text is not None:
-            prompt, notes = read_prompt(text, self.copy.folder)
-            if not self.screen.echoes:
-                self.show.prompt(text)
-            for note in notes:
-                self.show.note(note)
-        if self.session is None:
-            self._use(self._new_session(self.model, text or ""))
-        turn = self._turn = Turn()
-        try:
-            self.agent.workspace = await self.copy.prepare(turn.report_copy)
-            async for event in (stream := self.agent.astream(prompt, session=self.session)):
-                self._show(turn, event)
-            self._end(stream.response)
-        finally:
-            self._flush()
-            self._turn = None
-        await self._finish_turn(stream.response)
-
-    def _end(self, response: Response[Any]) -> None:
-        self._flush()
-        if response.halted:
-            self.show.reply(response.content)
-        reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)
-        if response.outcome == "interrupted" and reason == _BY_USER:
-            self.show.note("interrupted: write what to do instead, or /continue", "ask")
-        elif response.outcome not in ("completed", "halted"):
-            self.show.note(f"{response.outcome}: {_REASONS.get(str(reason), reason)}", "ask")
-
-    async def _finish_turn(self, response: Response[Any]) -> None:
-        session, waiting = self.session, self.agent.steering(self.session) if self.session else []
-        self._show_steering()
+        self._is_interrupted = False
+        prompt = None if text is None else self._message(text)
+        session = self.session
         if session is None:
-            return
-        if response.interrupt_reason == _BY_USER:
-            session.discard_pending_tool_calls()  # the next prompt decides, not an old call
-        elif waiting:
+            session = self.start.open(text or "", self.model)
+            self.use(session)
+        await asyncio.to_thread(self._prepare, session)
+        printer = EventPrinter(self.screen, self.agent.tools)
+        stream = self.agent.astream(prompt, session=session)
+        async for event in stream:
+            printer.event(event)
+            if isinstance(event, UsageUpdate):
+                self._count(session)
+        self._end(stream.response, session)
+        waiting = self.agent.steering(session)
+        if waiting and stream.response.outcome == "completed":
             await self.turn(None)
+        for message in waiting:
+            self.note(f"not sent: {message.content}")
         waiting.clear()
-        for message in self._queued:
-            self.show.note(f"not sent: {message.content}")
-        self._queued.clear()
-        if self.copy.is_preview and (changes := await self.copy.compare()):
-            self.show.note(f"{counted(len(changes), 'change')} in the copy: /changes shows and applies them", "preview")
+        if self.is_previewing:
+            await self.compare()
+            if self.changes:
+                self.note(f"{self.changes} in the copy; to look at them and apply them: /changes")
 
-    def _steer(self, text: str) -> None:
-        prompt, notes = read_prompt(text, self.copy.folder)
-        self._queued.append(prompt)
-        self.agent.steer(prompt, session=self.session)
-        for note in notes:
-            self.show.note(note)
-        self.screen.refresh()
+    def steer(self, text: str) -> None:
+        """Send a message that the model reads before its next step."""
+        self.agent.steer(self._message(text), session=self.session)
+        self.show_prompt(text)
+        self.note("the model reads this before its next step")
 
-    # ------------------------------------------------------------------------------------------------ events
+    def interrupt(self) -> bool:
+        """Interrupt the turn or the command, and return whether there was one."""
+        if self._task is not None and self.is_running:
+            self._is_interrupted = True
+            self.agent.interrupt(_BY_USER, session=self.session)
+        elif self._task is not None:
+            self._task.cancel()
+        return self._task is not None
 
-    def _show(self, turn: Turn, event: Any) -> None:
-        self._show_steering()
-        match event:
-            case TextDelta():
-                self.show.reply(turn.add_text(event.content))
-            case TextDone():
-                self._flush()
-            case Retrying():
-                turn.take_text()
-                self.show.note(f"retry in {event.delay:.0f} s: {event.reason}")
-            case ToolStarted():
-                turn.start(event.call, _name(event))
-                self.show.call_started(event.call, _name(event))
-            case ToolProgress():
-                turn.report(event)
-            case ToolFinished():
-                self._show_result(turn, event)
-            case UsageUpdate():
-                self.count_usage()
-            case _:
-                pass
-        self.screen.refresh()
+    def _message(self, text: str) -> User:
+        """Return the message of a prompt, with the files that it names as `@path`."""
+        paths, self._files = self._files, []
+        for match in _PATH.finditer(text):
+            path = match[1] or match[2].rstrip(",;:.!?)")
+            if Path(self.folder, Path(path).expanduser()).is_file():
+                paths.append(path)
+            elif not Path(self.folder, path).is_dir():  # the model lists folders
+                self.note(f"{path} is not a file: not attached")
+        texts, files = read_files(paths, self.folder)
+        if paths:
+            self.note(f"attached {', '.join(paths)}")
+        return User(content=text + texts, files=files)
 
-    def _show_result(self, turn: Turn, event: ToolFinished) -> None:
-        running = turn.calls.pop(event.call.id or "", None)
-        self.show.call(event.call, event.result, _name(event), running.duration if running else "not run")
+    def _prepare(self, session: Session) -> None:
+        """Copy the workspace for a preview, and let the agent work in the copy, in a sandbox; else in the workspace."""
+        if self.is_preview and not self.is_previewing:
+            report = lambda done, total: self.screen.report("copying the workspace", f"{done:,} of {total:,} files")  # noqa: E731
+            self.preview = Preview(self.start.workspace, session, report)
+            self.screen.report("")
+        if self.is_preview != self._is_confined:
+            self._is_confined = self.is_preview
+            self.agent.tools = selected_tools(self._options, confined_tools if self.is_preview else load_tools)
+        self.agent.workspace = self.folder
 
-    def _show_steering(self) -> None:
-        """Append the queued messages that the model has received."""
-        waiting = self.agent.steering(self.session) if self.session else []
-        for message in [message for message in self._queued if message not in waiting]:
-            self._queued.remove(message)
-            self._flush()
-            self.show.prompt(message.content)
+    def _end(self, response: Response[Any], session: Session) -> None:
+        """Show how a turn has ended, unless the model has replied."""
+        if response.halted:
+            self.screen.write(response.content)
+        reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)
+        if reason == _BY_USER:
+            session.discard_pending_tool_calls()  # the next prompt decides, not an old call
+            self.note("interrupted: write what to do instead, or /continue")
+        elif response.outcome not in ("completed", "halted"):
+            for request in response.pending:
+                self.note("\n".join(request_lines(request, session.id, self._options.store)))
+            self.note(f"{response.outcome}{f': {reason}' if reason else ''}; to continue: /continue")
 
-    def _flush(self) -> None:
-        """Append the rest of the reply."""
-        if self._turn is not None:
-            self.show.reply(self._turn.take_text())
+    def _approve(self, request: ApprovalRequest) -> Any:
+        """Answer a request for approval; in a thread."""
+        policy: Any = self.agent.policy
+        if self.preview and self.agent.workspace == self.preview.path and self.preview.allows(request, policy):
+            return "once"
+        with self.screen.dialog(request.context) as dialog:
+            return ask_person(request, dialog, policy=policy, session=self.session) if dialog else None
 
-    def unfold(self) -> None:
-        """Append the last folded call uncut; pressed again, the call before it."""
-        self.show.unfold()
+    # ------------------------------------------------------------------------------------------------ sessions
 
-    # ------------------------------------------------------------------------------------------------ settings
-
-    def sessions(self) -> list[SessionInfo]:
-        """Return the sessions of the store, the latest first."""
-        return self.agent.store.sessions() if self.agent.store else []
-
-    async def open_session(self, id: str, *, is_shown: bool = True) -> None:
-        """Continue another session, and show its messages."""
-        store = self.agent.store
-        if store is None:
-            raise CommandError("there is no store of sessions")
-        session = await Session.aopen(store, id)
-        self._use(session)
-        if is_shown:
-            self.show.messages(session)
-
-    def _use(self, session: Session) -> None:
-        """Continue in a session, with the rules that the user has approved for it."""
+    def use(self, session: Session, *, is_shown: bool = False) -> None:
+        """Continue in a session: with its copy, and with the rules that the user has approved for it."""
         self.session = session
         self.agent.policy = copy(self._policy)
         add_session_rules(self.agent.policy, session)
-        self.count_usage()
+        self._count(session)
+        if is_shown:
+            self._show_messages(session)
+        self.preview, self._changes = None, 0
+        if has_copy(session, self.start.workspace):
+            self.preview, self.is_preview = Preview(self.start.workspace, session), True
+            self._changes = len(self.preview.copy.changes())
 
-    def set_model(self, name: str) -> None:
-        """Use another model from the next turn on. Raises ProviderError for an unknown one."""
-        get_provider(name)
-        self.agent.model = name
+    def _show_messages(self, session: Session) -> None:
+        printer = EventPrinter(self.screen, self.agent.tools)
+        for message in session.messages[-_MAX_MESSAGES:]:
+            if message.role == "user":
+                self.show_prompt(message.content)
+            elif message.role == "assistant":
+                self.screen.write(message.content)
+                self.screen.end_line()
+                for call in message.tool_calls:
+                    printer.call(call)
+            elif message.role == "tool":
+                printer.result(message.tool_call_id, message.name, message.result)
+        self.screen.report("")
 
-    def models(self) -> list[tuple[str, str]]:
-        """Return models that the user has chosen before, and the demo."""
-        names = [str(info.metadata.get("model", "")) for info in self.sessions()]
-        return [(name, "") for name in dict.fromkeys(filter(None, [*names, "scripted:demo"]))]
+    def _count(self, session: Session) -> None:
+        """Count the tokens and dollars of a session."""
+        replies = [message for message in session if message.role == "assistant" and message.usage is not None]
+        total = sum((message.usage for message in replies), Usage())
+        self.usage = usage_text(total, price_of(replies)).removeprefix("tokens: ") if total.total_tokens else ""
+
+    async def compare(self) -> None:
+        """Count the changes in the copy."""
+        is_open = self.preview is not None and self.preview.is_open
+        self._changes = len(await asyncio.to_thread(self.preview.copy.changes)) if self.preview and is_open else 0
 
     def toggle_preview(self) -> None:
         """Let the next turns work in a copy of the workspace, or in the workspace."""
-        try:
-            self.copy.toggle()
-        except CommandError as error:
-            self.show.note("\n".join([str(error), *error.hints]), "bad")
-            return
-        text = "the next turns work in a copy" if self.copy.is_preview else "the next turns work in the workspace"
-        self.show.note(f"{self.copy.status}: {text}", "preview")
-        self.screen.refresh()
+        workspace_module()
+        self.is_preview = not self.is_preview
 
-    def count_usage(self) -> None:
-        """Count tokens and dollars of the session, by model."""
-        self.usage = {}
-        for message in self.session or ():
-            if isinstance(message, Assistant) and message.usage is not None:
-                name = message.model or message.provider or self.model
-                replies, usage, cost = self.usage.get(name, (0, Usage(), 0.0))
-                self.usage[name] = (replies + 1, usage + message.usage, _sum(cost, message))
+    def show_prompt(self, text: str) -> None:
+        """Show a prompt that the user has sent."""
+        rows = folded(text.splitlines(), _MAX_LINES)
+        lines = [Line.of("title", row, "  " if number else "> ") for number, row in enumerate(rows)]
+        self.screen.show([Line("text", ""), *lines])
 
-    def _approve(self, request: ApprovalRequest) -> object:
-        """Answer a request for approval; in a thread."""
-        if self.copy.covers(request):
-            return True
-        return self.questions.approve(request, self.agent.policy, self.session, self._loop)
+    def note(self, text: str) -> None:
+        """Show a remark of the chat."""
+        self.screen.show(block(text, "  ", "note"))
 
-
-def _name(event: ToolStarted | ToolFinished) -> str:
-    return f"{event.agent} > {event.name}" if event.agent else event.name
-
-
-def _sum(cost: float | None, reply: Assistant) -> float | None:
-    try:
-        return None if cost is None else cost + cost_of(reply)
-    except ProviderError:  # without the extra `prices`, or a model without a known price
-        return None
-
-
-def short_number(number: int) -> str:
-    """Return a number of tokens: `950`, `12.3k`, `1.2M`."""
-    if number < 1_000:
-        return str(number)
-    return f"{number / 1_000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+    def close(self) -> None:
+        """Close the agent, discard a copy without changes, and print how to continue."""
+        self.agent.close()
+        if self.session is not None:
+            note(f"continue with: ask-tools chat --session {self.session.id}")
+        if self.preview is not None:
+            self.preview.leave()

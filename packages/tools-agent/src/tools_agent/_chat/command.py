@@ -1,31 +1,34 @@
-"""`ask-tools chat`: its options, and the parts of a chat."""
+"""`ask-tools chat`: a conversation with an agent in the terminal."""
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from threading import Thread
+from typing import IO, TYPE_CHECKING
 
-from tools_agent._commands.sessions import add_store, opened, short, unknown_session
-from tools_core.command import CommandError, load_tools, note
+from tools_agent._commands.sessions import add_store, opened
+from tools_agent._commands.start import add_session_options, find_start, make_policy, show_system
+from tools_agent._terminal._progress import standard_output
+from tools_core.command import CommandError
 
 if TYPE_CHECKING:
+    import asyncio
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Generator
 
-    from tools_agent import Store
-    from tools_runtime import Policy
-
+_DUMB = ("dumb", "unknown", "")  # terminals that cannot move the cursor
 _EPILOG = """\
 Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). Ctrl-C interrupts a
-turn, pressed twice it ends the chat. Shift-Tab starts a preview: the next turns work in a copy, and /changes shows and
+turn, pressed twice it ends the chat. With --preview, or after Shift-Tab, turns work in a copy, and /changes shows and
 applies what they changed. /help lists the commands and keys. `ask-tools sessions` lists the sessions.
 
 examples:
   ask-tools chat --model anthropic:claude-sonnet-5-5
   ask-tools chat --model openai:gpt-5 --preview
-  ask-tools chat --continue
+  ask-tools chat -c
   ask-tools chat --model scripted:demo      (needs no key and no network)
 """
 
@@ -35,17 +38,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.description = "Chat with an agent that has the installed tools; needs the extra `chat` of tools-agent."
     parser.epilog = _EPILOG
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
-    text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
-    parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
-    text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
-    parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
-    parser.add_argument("--session", metavar="NAME", help="the session to continue")
-    parser.add_argument("--continue", "-c", dest="is_continued", action="store_true", help="continue the last session")
-    parser.add_argument("--instructions", metavar="TEXT", help="instructions of a new session")
-    parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
-    text = "work in a copy of the workspace; Shift-Tab toggles; needs tools-workspace"
-    parser.add_argument("--preview", action="store_true", help=text)
-    parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
+    add_session_options(parser)
     add_store(parser)
     parser.set_defaults(run=run, intermixed=True)
 
@@ -54,77 +47,56 @@ def run(options: Namespace) -> int:
     """Run the chat until the user ends it."""
     import asyncio  # not needed for --help
 
+    if options.show_system:
+        return show_system(options)
     for module in ("prompt_toolkit", "rich"):
         try:
             import_module(module)
         except ImportError as error:
             raise CommandError(f"chat needs {module}", "pip install 'tools-agent[chat]'") from error
-    with opened(options) as store:
-        settings = _settings(options, store)
-        return asyncio.run(_chat(options, store, *settings))
-
-
-def _settings(options: Namespace, store: Store) -> tuple[str | None, str, str, Policy]:
-    """Return the session to continue, the model, the workspace and the policy."""
-    from tools_agent import get_provider
-    from tools_runtime import Policy, PolicyError
-
-    sessions = {info.id: info.metadata for info in store.sessions()}
-    name = options.session or (next(iter(sessions), None) if options.is_continued else None)
-    if name and name not in sessions:
-        raise unknown_session(name, store)
-    metadata = sessions.get(name or "", {})
-    model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL")
-    if not model:
-        raise CommandError("which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo")
-    get_provider(model)  # raises for an unknown one
-    workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
-    try:
-        return name, model, workspace, Policy(files=options.policy)
-    except PolicyError as error:
-        raise CommandError(str(error)) from error
-
-
-async def _chat(options: Namespace, store: Store, name: str | None, model: str, workspace: str, policy: Policy) -> int:
-    from prompt_toolkit.completion import merge_completers
-
-    from tools_agent import Agent, Session, System, Window
-    from tools_agent._chat.attachments import PathCompleter
     from tools_agent._chat.chat import Chat
+    from tools_agent._chat.plain_screen import PlainScreen
     from tools_agent._chat.prompt_screen import PromptScreen
-    from tools_agent._chat.screens import LineScreen, Terminal
-    from tools_agent._chat.slash_commands import CommandCompleter, run_command
-    from tools_agent._chat.working_copy import WorkingCopy
 
-    def new_session(model: str, prompt: str) -> Session:
-        instructions = [System(content=options.instructions)] if options.instructions else []
-        metadata = {"model": model, "title": short(prompt), "workspace": workspace}
-        return Session(instructions, id=uuid4().hex[:8], store=store, metadata=metadata)
-
-    copy = WorkingCopy(workspace, is_preview=False)
-    if options.preview:
-        copy.toggle()
-    agent: Agent[Any, Any] = Agent(
-        store=store, model=model, tools=load_tools(options.tools), max_steps=50, policy=policy,
-        tool_timeout=120.0, window=Window(150_000, summarize=True),
-    )  # fmt: skip
-    terminal = Terminal()
-    screen = PromptScreen(terminal) if terminal.is_capable else LineScreen(terminal)
-    chat = Chat(screen, agent, copy, new_session=new_session, run_command=run_command)
-    if isinstance(screen, PromptScreen):
-        screen.completer = merge_completers([CommandCompleter(chat), PathCompleter(lambda: copy.folder)])
-    with terminal.reserved(chat.show.note):
-        chat.greet()
-        if name:
-            await chat.open_session(name)
-        if options.prompt:
-            chat.submit(options.prompt)
-        async with agent:
-            await screen.run(chat)
-            await chat.close()
-        apply = await copy.close()
-    if chat.session is not None:
-        note(f"continue with: ask-tools chat --session {chat.session.id}")
-    if apply:
-        note(f"the preview has changes; apply them: {apply}")
+    is_capable = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in _DUMB
+    with opened(options) as store, standard_output() as stream, asyncio.Runner() as runner:
+        screen = PromptScreen(stream, runner.get_loop()) if is_capable else PlainScreen(stream)
+        chat = Chat(screen, options, find_start(options, store, may_create=True), make_policy(options))
+        if isinstance(screen, PlainScreen):
+            screen.run(chat, options.prompt, runner)
+        else:
+            with _reserved_streams(runner.get_loop(), chat.note):
+                runner.run(screen.run(chat, options.prompt))
+        chat.close()
     return 0
+
+
+@contextmanager
+def _reserved_streams(loop: asyncio.AbstractEventLoop, print_line: Callable[[str], object]) -> Generator[None]:
+    """Replace the standard streams of tools and their programs: no input, and their output is passed on in lines."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [os.dup(number) for number in range(3)]
+    reader, writer = os.pipe()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, replacement in enumerate((nothing, writer, writer)):
+        os.dup2(replacement, number)
+    os.close(nothing)
+    os.close(writer)
+
+    def pass_on(pipe: IO[str]) -> None:
+        for line in pipe:
+            try:
+                loop.call_soon_threadsafe(print_line, line.rstrip("\n"))
+            except RuntimeError:  # the chat has ended
+                return
+
+    Thread(target=pass_on, args=(os.fdopen(reader, encoding="utf-8", errors="replace"),), daemon=True).start()
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, descriptor in enumerate(saved):
+            os.dup2(descriptor, number)
+            os.close(descriptor)

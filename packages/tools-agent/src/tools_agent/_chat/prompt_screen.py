@@ -1,45 +1,44 @@
-"""The screen of a capable terminal: the conversation scrolls above an input line that is always there."""
+"""The screen of a capable terminal: the conversation scrolls above an input that is always there."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock, current_thread, main_thread
+from typing import Any, TextIO
 
-from prompt_toolkit.application import Application, in_terminal
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import Completer, DynamicCompleter, WordCompleter
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import Condition, FilterOrBool, has_completions
-from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, FilterOrBool, has_completions, has_focus
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
-from prompt_toolkit.layout import (
-    BufferControl,
-    CompletionsMenu,
-    ConditionalContainer,
-    Dimension,
-    Float,
-    FloatContainer,
-    FormattedTextControl,
-    HSplit,
-    Layout,
-    Window,
-)
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
-from prompt_toolkit.widgets import SearchToolbar
-from rich.console import RenderableType
 
-from tools_agent._chat.rendering import Painter
-from tools_agent._chat.screens import Owner, Terminal
+from tools_agent._chat.chat import Chat
+from tools_agent._chat.completion import ChatCompleter
+from tools_agent._chat.markdown import render, split_blocks
+from tools_agent._chat.slash_commands import handle, is_command, is_immediate
+from tools_agent._terminal._progress import seconds
+from tools_agent._terminal._style import Line, draw, has_color
+from tools_core import Context, Question
+from tools_core.command import answer_question
 from tools_core.files import state_path
+from tools_core.text import visible
 
 _FRAME = 0.1  # seconds between two pictures of a turn
-_MENU = 11  # lines of the menu of completions
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_MENU = 8  # lines of the menu of completions
 _TWICE = 2.0  # seconds within which a second Ctrl-C ends the chat
 _STYLE = Style.from_dict(
     {
@@ -58,202 +57,251 @@ _STYLE = Style.from_dict(
 
 
 class PromptScreen:
-    """The conversation, the live part of a turn, the input and a status line."""
+    """The conversation, the part of a reply that still changes, a status line and the input."""
 
-    def __init__(self, terminal: Terminal) -> None:
-        self.completer: Completer | None = None
-        self.echoes = False
-        self.painter = Painter(is_plain=False)
-        self._terminal = terminal
-        self._owner: Owner  # set by `run`
-        self._texts: list[str] = []  # for the conversation
-        self._has_texts = asyncio.Event()
+    is_live, echoes = True, False
+
+    def __init__(self, stream: TextIO, loop: asyncio.AbstractEventLoop) -> None:
+        self._input = Vt100Input(os.fdopen(os.dup(0), encoding="utf-8", errors="replace"))
+        self._output, self._loop = stream, loop
+        self._chat: Chat  # set by `run`, as the next two
+        self._prompt: PromptSession[str]
+        self._buffer: Buffer
+        self._pending: list[str] = []  # text that is to be written above the input
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._kind = "lines"  # of the last paragraph
+        self._reply = ""  # the incomplete end of the reply
+        self._activity, self._since = "", 0.0
+        self._waiting: list[str] = []  # commands and prompts for the time after the turn
+        self._dialog = Lock()  # calls of one reply may need approval at the same time
         self._question = ""
-        self._answers: WordCompleter | None = None
         self._answer: asyncio.Future[str | None] | None = None
         self._draft = ""  # the input from before a question
         self._interrupted_at = 0.0
-        toolbar = SearchToolbar()
-        self._input = Buffer(
-            history=_history(), completer=DynamicCompleter(lambda: self._answers or self.completer),
-            complete_while_typing=Condition(self._wants_completions), accept_handler=self._accept, multiline=True,
+
+    async def run(self, chat: Chat, line: str | None) -> None:
+        """Send a first line, then read lines until the user presses Ctrl-C twice, or Ctrl-D."""
+        self._chat = chat
+        completer = ChatCompleter(chat)
+        self._prompt = PromptSession(
+            self._message, multiline=True, prompt_continuation="  ", history=_history(), style=_STYLE,
+            completer=completer, complete_while_typing=Condition(lambda: completer.matches(self._buffer.document)),
+            reserve_space_for_menu=_MENU, key_bindings=self._bindings(), enable_suspend=True, erase_when_done=True,
+            input=self._input,
+            output=Vt100_Output(self._output, self._size, os.environ.get("TERM"), enable_cpr=False),
         )  # fmt: skip
-        self._app: Application[None] = Application(
-            layout=self._layout(toolbar), style=_STYLE, erase_when_done=True,
-            input=Vt100Input(terminal.input),
-            output=Vt100_Output(
-                terminal.output, lambda: Size(*reversed(terminal.size)), os.environ.get("TERM"), enable_cpr=False
-            ),
-        )  # fmt: skip
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self._terminal.size.columns
-
-    def print(self, renderable: RenderableType) -> None:
-        """Append to the conversation."""
-        self._texts.append(self.painter.paint(renderable, self.width))
-        self._has_texts.set()
-
-    def refresh(self) -> None:
-        """Show the live part and the status line again."""
-        self._app.invalidate()
-
-    def ready(self) -> None:
-        """Show that the chat waits for the user."""
-        self.refresh()
-
-    def insert(self, text: str) -> None:
-        """Put text into the input."""
-        self._input.text = "\n".join(filter(None, [text, self._input.text]))
-        self._input.cursor_position = len(self._input.text)
-
-    async def ask(self, question: str, answers: Sequence[str], default: str) -> str | None:
-        """Return the next line of the user, with completion of answers.
-
-        The line that the user is typing returns after the question, so that it is not an answer by accident.
-        """
-        self._question, self._answers = question, WordCompleter([*answers], sentence=True) if answers else None
-        self._draft = self._input.text
-        self._input.reset()
-        self.insert(default)
-        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
-        self._answer = answer
-        self.refresh()
+        self._buffer = self._prompt.default_buffer
+        self._buffer.accept_handler = self._accept
+        chat.begin()
+        if line:
+            self._submit(line)
         try:
-            return await answer
+            await self._prompt.prompt_async(handle_sigint=False)
         finally:
-            if self._answer is answer:
-                self._end_question()
-
-    def _end_question(self) -> None:
-        """Return to the input from before the question, at once: the user may be typing."""
-        self._question, self._answers, self._answer = "", None, None
-        self._input.reset()
-        self.insert(self._draft)
-        self.refresh()
-
-    async def run(self, chat: Owner) -> None:
-        """Read lines until the user presses Ctrl-C twice, or Ctrl-D."""
-        self._owner = chat
-        self._app.key_bindings = self._bindings(chat)
-        tasks = [asyncio.create_task(self._show_texts()), asyncio.create_task(self._animate(chat))]
-        try:
-            await self._app.run_async(handle_sigint=False)
-        finally:
-            for task in tasks:
-                task.cancel()
-            self._write()
+            self._end_question(None)
+            self._waiting.clear()
+            chat.interrupt()
+            while self._tasks:
+                await asyncio.wait(self._tasks)
 
     # ------------------------------------------------------------------------------------------------ showing
 
-    async def _show_texts(self) -> None:
-        while await self._has_texts.wait():
-            async with in_terminal():
-                self._write()
+    def show(self, lines: Sequence[Line]) -> None:
+        """Append lines; of any thread."""
+        if current_thread() is not main_thread():
+            self._loop.call_soon_threadsafe(self.show, lines)
+            return
+        is_block = lines[0] == Line("text", "")
+        text = draw(lines[is_block:], color=has_color(self._output), width=self._size().columns)
+        self._append(f"{text}\n", "block" if is_block else "lines")
 
-    def _write(self) -> None:
-        texts, self._texts = self._texts, []
-        self._has_texts.clear()
-        self._terminal.output.write("".join(texts))
-        self._terminal.output.flush()
+    def write(self, text: str) -> None:
+        """Append the complete blocks of a reply; the last one may continue."""
+        self._reply += text
+        if "\n" in text:
+            complete, self._reply = split_blocks(self._reply)
+            self._append_reply(complete)
 
-    async def _animate(self, chat: Owner) -> None:
-        while True:
-            await asyncio.sleep(_FRAME)
-            if chat.is_busy:
-                self.refresh()
+    def report(self, activity: str, progress: str = "") -> None:
+        """Show the activity, with its progress, until the next one."""
+        if activity != self._activity.partition(":")[0]:
+            self._since = time.monotonic()
+        self._activity = f"{activity}: {progress}" if progress else activity
 
-    def _layout(self, toolbar: SearchToolbar) -> Layout:
-        control = BufferControl(self._input, search_buffer_control=toolbar.control)
-        window = Window(
-            control, height=self._height, wrap_lines=True, dont_extend_height=True, get_line_prefix=self._prefix
-        )
-        live = Window(FormattedTextControl(self._live), dont_extend_height=True)
-        status = Window(FormattedTextControl(self._status), height=1, style="class:status")
-        menu = Float(CompletionsMenu(max_height=_MENU), xcursor=True, ycursor=True)
-        has_live = Condition(lambda: self._owner.live(self.width) is not None)
-        top = ConditionalContainer(live, has_live)
-        rule = Window(height=1, char="─", style="class:status")
-        return Layout(HSplit([top, rule, FloatContainer(window, [menu]), toolbar, status]), focused_element=window)
+    def end_line(self) -> None:
+        """Append the rest of the reply."""
+        rest, self._reply = self._reply, ""
+        self._append_reply(rest)
 
-    def _live(self) -> ANSI:
-        part = self._owner.live(self.width)
-        text = "" if part is None else self.painter.paint(part, self.width)
-        lines = text.rstrip("\n").split("\n")
-        rows = max(self._terminal.size.lines - _MENU - 4, 3)
-        return ANSI("\n".join(lines[-rows:]))
+    def _append_reply(self, text: str) -> None:
+        if text.strip():
+            self._append(render(text, self._size().columns), "reply")
 
-    def _prefix(self, line: int, wraps: int) -> AnyFormattedText:
-        first = line == 0 and wraps == 0
-        if self._question:
-            return [("class:question", f"{self._question} " if first else "  ")]
-        return [("class:prompt", "> " if first else "  ")]
+    def _append(self, text: str, kind: str) -> None:
+        """Write above the input, with an empty line between paragraphs."""
+        self._pending.append(text if kind == self._kind == "lines" else f"\n{text}")
+        self._kind = kind
+        if len(self._pending) == 1:
+            self._spawn(self._write())
 
-    def _status(self) -> str:
-        hint = "Ctrl-C again ends the chat" if time.monotonic() - self._interrupted_at < _TWICE else ""
-        return hint or self._owner.status(self.width)
+    async def _write(self) -> None:
+        async with in_terminal():
+            texts, self._pending = self._pending, []
+            self._output.write("".join(texts))
+            self._output.flush()
 
-    def _height(self) -> Dimension:
-        state = self._input.complete_state
-        return Dimension(min=1 + min(len(state.completions), _MENU) if state is not None else 1)
+    def _message(self) -> StyleAndTextTuples:
+        """Return what is above and before the input: the end of the reply, the activity, the status and the prompt."""
+        columns, rows = self._size().columns, self._size().rows
+        live = render(self._reply, columns) if self._reply.strip() else ""
+        live = "\n".join(live.split("\n")[-max(rows - _MENU - 4, 3) :])
+        if self._chat.is_busy and self._answer is None:
+            frame = _FRAMES[int(time.monotonic() / _FRAME) % len(_FRAMES)]
+            passed = seconds(time.monotonic() - self._since)
+            text = f"{frame} {visible(self._activity or 'thinking')} {passed}  (Ctrl-C interrupts)"
+            live += f"\n{text[: columns - 1]}\n"
+        status = "Ctrl-C again ends the chat" if self._was_interrupted else visible(self._chat.status)
+        status = f"── {status} ─"[: columns - 1].ljust(columns - 1, "─")
+        sign = ("class:question", f"{visible(self._question)} ") if self._question else ("class:prompt", "> ")
+        return [*to_formatted_text(ANSI(live)), ("class:status", f"{status}\n"), sign]
+
+    @property
+    def _was_interrupted(self) -> bool:
+        return time.monotonic() - self._interrupted_at < _TWICE
+
+    def _size(self) -> Size:
+        try:
+            columns, lines = os.get_terminal_size(self._output.fileno())
+        except OSError:
+            columns = lines = 0
+        return Size(columns=columns or 80, rows=lines or 24)
+
+    # ------------------------------------------------------------------------------------------------ asking
+
+    @contextmanager
+    def dialog(self, context: Context) -> Generator[PromptScreen | None]:
+        """Reserve the input for questions to the user, of a thread."""
+        with self._dialog:
+            yield None if context.cancelled else self
+
+    def ask(self, prompt: str) -> str | None:
+        """Return the line that the user enters; None after Ctrl-C. Lines before the last one are shown above."""
+        *lines, question = prompt.strip().split("\n")
+        if lines:
+            self.show([Line.of("text", line) for line in lines])
+        answer = self._ask(question, "")
+        return None if answer is None else f"{answer.strip()}\n"
+
+    def edit(self, name: str, text: str) -> str | None:
+        """Let the user change a text in the input."""
+        return self._ask(f"{name}:", text)
+
+    def answer(self, question: Question) -> str | None:
+        """Ask a question of a tool."""
+        with self.dialog(question.context) as dialog:
+            return answer_question(question, self.ask) if dialog is not None else None
+
+    def _ask(self, question: str, default: str) -> str | None:
+        return asyncio.run_coroutine_threadsafe(self._answered(question, default), self._loop).result()
+
+    async def _answered(self, question: str, default: str) -> str | None:
+        """Return the answer; what the user was typing returns after it, so that it is not an answer by accident."""
+        self._draft, self._question = self._buffer.text, question
+        self._answer = self._loop.create_future()
+        self._fill(default)
+        return await self._answer
+
+    def _end_question(self, answer: str | None) -> None:
+        """Return to the input from before the question, at once: the user may be typing."""
+        if self._answer is not None:
+            self._answer.set_result(answer)
+        self._question, self._answer = "", None
+        self._fill(self._draft)
+
+    def _fill(self, text: str) -> None:
+        self._buffer.reset(Document(text))
+        self._prompt.app.invalidate()
 
     # ------------------------------------------------------------------------------------------------ reading
 
-    def _wants_completions(self) -> bool:
-        before = self._input.document.text_before_cursor
-        return before.startswith("/") or before.rpartition(" ")[2].startswith("@")
+    def _submit(self, line: str) -> None:
+        """Send a prompt or run a command; during a turn send a message, or let the line wait."""
+        if not self._chat.is_busy or is_immediate(line):
+            self._spawn(self._handle(line))
+        elif self._chat.is_running and not is_command(line):
+            self._chat.steer(line)
+        else:
+            self._waiting.append(line)
+            self._chat.note(f"waits: {line}")
 
-    def _accept(self, buffer: Buffer) -> bool:
-        if text := buffer.text.strip():
-            self._owner.submit(text)
+    async def _handle(self, line: str) -> None:
+        self._since = time.monotonic()
+        ticker = asyncio.create_task(self._animate())
+        try:
+            await handle(self._chat, line)
+        finally:
+            ticker.cancel()
+            self._prompt.app.invalidate()
+        if not self._chat.is_busy:  # a command may run during a turn
+            self.end_line()
+            self.report("")
+            if self._waiting:
+                self._spawn(self._handle(self._waiting.pop(0)))
+
+    async def _animate(self) -> None:
+        while True:
+            self._prompt.app.invalidate()
+            await asyncio.sleep(_FRAME)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _accept(self, buffer: object) -> bool:  # noqa: ARG002
+        if line := self._buffer.text.strip():
+            self._submit(line)
         return False  # which empties the input
 
-    def _bindings(self, chat: Owner) -> KeyBindings:
+    def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
 
         def bind(*keys: str, when: FilterOrBool = True) -> Callable[[Callable[[], object]], object]:
             return lambda function: bindings.add(*keys, filter=when, eager=True)(lambda _: function())
 
-        bind("enter")(self._enter)
-        bind("escape", "enter")(lambda: self._input.insert_text("\n"))
+        bind("enter", when=has_focus(DEFAULT_BUFFER))(self._enter)
+        bind("escape", "enter")(lambda: self._buffer.insert_text("\n"))
         bind("c-c")(self._interrupt)
-        bind("<sigint>")(self._interrupt)
-        bind("c-d", when=Condition(lambda: not self._input.text))(self._app.exit)
-        bind("c-z")(self._app.suspend_to_background)
-        bind("s-tab", when=~has_completions)(chat.toggle_preview)
-        bind("c-o")(chat.unfold)
+        bind("c-d", when=Condition(lambda: not self._buffer.text))(self._end)
+        bind("s-tab", when=~has_completions)(lambda: self._submit("/preview"))
+        bind("c-o")(lambda: self._submit("/show"))
         return bindings
 
     def _enter(self) -> None:
-        """Accept the search, the answer or the line; after a backslash begin a new line."""
-        buffer = self._input
-        if not self._app.layout.has_focus(buffer):
-            self._app.layout.focus(buffer)
-        elif buffer.document.current_line_before_cursor.endswith("\\"):
-            buffer.delete_before_cursor()
-            buffer.insert_text("\n")
-        elif (answer := self._answer) is not None:
-            text = buffer.text.strip()  # the history has prompts only
-            self._end_question()
-            answer.set_result(text)
+        """Accept the answer or the line; after a backslash begin a new line."""
+        if self._buffer.document.current_line_before_cursor.endswith("\\"):
+            self._buffer.delete_before_cursor()
+            self._buffer.insert_text("\n")
+        elif self._answer is not None:
+            self._end_question(self._buffer.text)  # the history has prompts only
         else:
-            buffer.validate_and_handle()
+            self._buffer.validate_and_handle()
 
     def _interrupt(self) -> None:
-        """Interrupt the turn; else clear the input; if there is neither, a second Ctrl-C ends the chat."""
+        """Interrupt the turn, else clear the input; a second Ctrl-C ends the chat."""
+        if self._was_interrupted:
+            self._end()
+            return
         if self._answer is not None:
-            self._end_question()
-        is_second = time.monotonic() - self._interrupted_at < _TWICE
-        if is_second:
-            self._app.exit()
-        elif not self._owner.interrupt() and self._input.text:
-            self._input.reset()
-        else:
-            self._interrupted_at = time.monotonic()
-            asyncio.get_running_loop().call_later(_TWICE, self.refresh)
-        self.refresh()
+            self._end_question(None)
+        if not self._chat.interrupt() and self._buffer.text:
+            self._fill("")
+            return
+        self._interrupted_at = time.monotonic()
+        self._loop.call_later(_TWICE, self._prompt.app.invalidate)
+
+    def _end(self) -> None:
+        self._prompt.app.exit(result="")
 
 
 def _history() -> FileHistory:

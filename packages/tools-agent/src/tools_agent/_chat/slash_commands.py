@@ -1,33 +1,32 @@
-"""The commands of the chat: `/help` lists them."""
+"""The commands of the chat, which `/help` lists, and their completion."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
-from rich.table import Table
-from rich.text import Text
-
-from tools_agent._chat.chat import Chat, short_number
-from tools_agent._chat.rendering import diff_lines, indented
+from tools_agent._chat.chat import Chat
+from tools_agent._commands.preview import workspace_module
+from tools_agent._events import ToolCallDone
 from tools_agent._loop._drive import Do, adrive
 from tools_agent._messages import Assistant, Message
-from tools_agent._providers._provider import Request
+from tools_agent._providers._get_provider import get_provider
+from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._session._session import Session
+from tools_agent._terminal._style import Line, block
 from tools_agent._window import Window
-from tools_core.command import CommandError, counted, did_you_mean
-from tools_core.text import visible
+from tools_core import Context
+from tools_core.command import CommandError, counted, did_you_mean, json_text
 
 _KEYS = (
-    ("Ctrl-C", "interrupt the turn; twice: end the chat (as Ctrl-D)"),
     ("Enter during a turn", "send a message that the model reads before its next step"),
-    ("Shift-Tab", "preview: let the next turns work in a copy of the workspace"),
-    ("Ctrl-O", "show the last tool call uncut; again: the call before it"),
-    ("Alt-Enter or \\ Enter", "a new line"),
-    ("@path", "attach a picture or a text file"),
+    ("Ctrl-C", "interrupt the turn; twice, or Ctrl-D: end the chat"),
+    ("Shift-Tab", "work in a copy of the workspace, or not (/preview)"),
+    ("Ctrl-O", "show the last tool call in full (/show)"),
+    ("Alt-Enter, or \\ Enter", "a new line"),
+    ("@path", "attach a text, picture or PDF"),
 )
 
 
@@ -40,110 +39,104 @@ class SlashCommand(NamedTuple):
     words: Callable[[Chat], Iterable[tuple[str, str]]] = lambda _: ()
 
 
-async def run_command(chat: Chat, line: str) -> None:
-    """Run a line such as `/model openai:gpt-5`."""
+def is_command(line: str) -> bool:
+    """Return whether a line is a command, such as `/undo`; a path is not."""
+    return re.match(r"/[a-z]+( |$)", line) is not None
+
+
+def is_immediate(line: str) -> bool:
+    """Return whether a line is a command that may run during a turn."""
+    return line.partition(" ")[0] in ("/cost", "/help", "/preview", "/show", "/tools")
+
+
+async def handle(chat: Chat, line: str) -> None:
+    """Run a command, or send a prompt to the model."""
+    if not chat.screen.echoes:
+        chat.show_prompt(line)
+    await chat.run(_run_command(chat, line) if is_command(line) else chat.turn(line))
+
+
+async def _run_command(chat: Chat, line: str) -> None:
     name, _, argument = line.partition(" ")
     command = COMMANDS.get(name)
     if command is None:
-        hint = did_you_mean(name, COMMANDS) or "/help lists the commands"
-        chat.show.note(f"{visible(name)} is not a command; {hint}", "bad")
-        return
-    if not chat.screen.echoes:
-        chat.show.prompt(line)
-    try:
-        await command.run(chat, argument.strip())
-    except CommandError as error:
-        chat.show.note("\n".join([str(error), *error.hints]), "bad")
+        raise CommandError(f"{name} is not a command", did_you_mean(name, COMMANDS) or "list of commands: /help")
+    await command.run(chat, argument.strip())
 
 
-class CommandCompleter(Completer):
-    """Completes commands and their arguments."""
-
-    def __init__(self, chat: Chat) -> None:
-        self._chat = chat
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:  # noqa: ARG002
-        """Yield commands after a slash, and arguments after a command."""
-        name, space, argument = document.text_before_cursor.partition(" ")
-        if not name.startswith("/"):
-            return
-        if space:
-            words = COMMANDS[name].words(self._chat) if name in COMMANDS else ()
-            matches = [(word, text) for word, text in words if argument.casefold() in f"{word} {text}".casefold()]
-        else:
-            matches = [(word, command.purpose) for word, command in COMMANDS.items() if word.startswith(name)]
-        for word, text in matches:
-            yield Completion(word, start_position=-len(argument if space else name), display_meta=visible(text)[:60])
+def completions(chat: Chat, line: str) -> list[tuple[str, str]]:
+    """Return the commands that begin with a line, or the arguments that contain its last word, with their meaning."""
+    name, space, argument = line.partition(" ")
+    if not space:
+        return [(word, command.purpose) for word, command in COMMANDS.items() if word.startswith(name)]
+    words = COMMANDS[name].words(chat) if name in COMMANDS else ()
+    return [(word, text) for word, text in words if argument.casefold() in f"{word} {text}".casefold()]
 
 
 # ---------------------------------------------------------------------------------------------------- the commands
 
 
 async def _help(chat: Chat, _: str) -> None:
-    rows = [(f"{name} {command.argument}".rstrip(), command.purpose) for name, command in COMMANDS.items()]
-    _print_table(chat, [*rows, ("", ""), *_KEYS])
+    _show_table(chat, [(f"{name} {command.argument}".rstrip(), command.purpose) for name, command in COMMANDS.items()])
+    _show_table(chat, _KEYS)
 
 
 async def _tools(chat: Chat, _: str) -> None:
     tools = chat.agent.parts.tools[0]
-    _print_table(chat, [(name, tool.description.partition("\n")[0]) for name, tool in sorted(tools.items())])
+    _show_table(chat, [(name, tool.description.partition("\n")[0]) for name, tool in sorted(tools.items())])
 
 
 async def _model(chat: Chat, name: str) -> None:
     if name:
-        chat.set_model(name)
-    chat.show.note(f"the model is {chat.model}")
+        try:
+            get_provider(name)
+        except ProviderError as error:
+            raise CommandError(str(error)) from error
+        chat.agent.model = name
+    chat.note(f"the model is {chat.model}")
 
 
 async def _resume(chat: Chat, id: str) -> None:
-    sessions = chat.sessions()
     if not id:
-        rows = [(info.id, str(info.metadata.get("title", ""))) for info in sessions[:20]]
-        _print_table(chat, rows or [("no sessions yet", "")])
+        _show_table(chat, _sessions(chat)[:20] or [("no sessions yet", "")])
         return
-    if id not in [info.id for info in sessions]:
-        raise CommandError(f"there is no session {id}", did_you_mean(id, [info.id for info in sessions]))
-    await chat.open_session(id)
+    try:
+        session = await asyncio.to_thread(Session.open, chat.start.store, id)
+    except KeyError as error:
+        suggestion = did_you_mean(id, [name for name, _ in _sessions(chat)])
+        raise CommandError(f"there is no session {id}", suggestion) from error
+    chat.use(session, is_shown=True)
 
 
 async def _fork(chat: Chat, id: str) -> None:
     session = _session(chat)
-    new = await asyncio.to_thread(session.fork, id or None)
-    await chat.open_session(new.id, is_shown=False)
-    chat.show.note(f"this chat continues in {new.id}; {session.id} keeps the conversation up to here")
+    chat.use(await asyncio.to_thread(session.fork, id or None))
+    chat.note(f"this chat continues in {_session(chat).id}; {session.id} has the conversation up to here")
 
 
 async def _undo(chat: Chat, _: str) -> None:
-    changeset = await chat.copy.undo()
-    chat.show.note("\n".join([*changeset.changes, f"undone {counted(len(changeset.changes), 'change')}"]))
+    module = workspace_module()
+    try:
+        changeset = await asyncio.to_thread(module.Workspace(chat.start.workspace).undo)
+    except module.WorkspaceError as error:
+        raise CommandError(str(error)) from error
+    chat.note("\n".join([*changeset.changes, f"undone {counted(len(changeset.changes), 'change')}"]))
 
 
 async def _changes(chat: Chat, _: str) -> None:
-    changes = await chat.copy.compare()
-    if not changes:
-        chat.show.note("no changes in a preview; Shift-Tab lets the next turns work in a copy")
-        return
-    chat.show.lines(diff_lines(changes.diff()))
-    for number, change in enumerate(changes, 1):
-        chat.show.note(f"{number}  {change}", "preview")
-    answer = await chat.questions.ask("apply? [a]ll, [s]ome, [k]eep, [d]iscard:", ["all", "some", "keep", "discard"])
-    letter = (answer or "k")[:1].lower()
-    if letter == "d":
-        await chat.copy.discard()
-        chat.show.note("discarded")
-    elif letter in ("a", "s"):
-        paths = await _selection(chat, changes) if letter == "s" else None
-        if paths == []:
-            return
-        changeset = await chat.copy.apply(paths, f"ask-tools chat {_session(chat).id}")
-        chat.show.note(f"applied {counted(len(changeset.changes), 'change')}; /undo restores the old content", "good")
+    preview = chat.preview
+    if preview is None or not preview.is_open:
+        raise CommandError("there is no copy with changes", "to let the next turns work in a copy: Shift-Tab, /preview")
 
+    def decide() -> str | None:
+        with chat.screen.dialog(Context()) as dialog:
+            return preview.decide(dialog) if dialog is not None else None
 
-async def _selection(chat: Chat, changes: Any) -> list[str]:
-    paths = [change.path for change in changes]
-    answer = await chat.questions.ask("which changes (numbers or paths)?", paths)
-    words = (answer or "").replace(",", " ").split()
-    return [paths[int(word) - 1] if word.isdecimal() and 0 < int(word) <= len(paths) else word for word in words]
+    prompt = await asyncio.to_thread(decide)
+    await chat.compare()
+    if prompt is not None:
+        chat.show_prompt(prompt)
+        await chat.turn(prompt)
 
 
 async def _compact(chat: Chat, instructions: str) -> None:
@@ -158,26 +151,29 @@ async def _compact(chat: Chat, instructions: str) -> None:
         return (yield Do(summary, (messages,)))
 
     before = session.log.summary
-    chat.show.note("summarizing ...")
+    chat.screen.report("summarizing")
     async for _ in adrive(Window(1, summarize=instructions or True).fit(session, ask)):
         pass
-    chat.show.note(
-        "nothing to summarize" if session.log.summary == before else str((session.log.summary or {})["text"])
-    )
+    chat.screen.report("")
+    after = session.log.summary or {}
+    chat.note("there is nothing to summarize" if after == (before or {}) else f"the summary: {after['text']}")
 
 
-async def _cost(chat: Chat, _: str) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("model", "replies", "input", "cached", "output", "cost"):
-        table.add_column(title, justify="left" if title == "model" else "right", header_style="note")
-    for name, (replies, usage, cost) in chat.usage.items():
-        counts = [usage.input_tokens, usage.cache_read_tokens, usage.output_tokens]
-        price = "not known" if cost is None else f"${cost:.4f}"
-        table.add_row(visible(name), str(replies), *map(short_number, counts), price)
-    if chat.usage:
-        chat.show.print(indented(table))
-    else:
-        chat.show.note("no replies with a number of tokens yet")
+async def _show(chat: Chat, number: str) -> None:
+    messages = _session(chat).messages
+    results = [message for message in messages if message.role == "tool"]
+    index = int(number) if number.isdecimal() else 1
+    if not 0 < index <= len(results):
+        raise CommandError(f"there are {counted(len(results), 'tool call')}")
+    result = results[-index]
+    calls = [call for message in messages if message.role == "assistant" for call in message.tool_calls]
+    call = next(call for call in calls if call.id == result.tool_call_id)
+    arguments = ToolCallDone(call).arguments
+    lines = [Line.of("title", f"→ {call.name}")]
+    for name, value in arguments.items() if isinstance(arguments, Mapping) else [("arguments", arguments)]:
+        text = value if isinstance(value, str) else json_text(value, pretty=True)
+        lines += [Line.of("note", f"{name}:", "  "), *block(text)]
+    chat.screen.show([*lines, Line("text", "←"), *block(str(result.result))])
 
 
 async def _continue(chat: Chat, _: str) -> None:
@@ -185,26 +181,13 @@ async def _continue(chat: Chat, _: str) -> None:
     await chat.turn(None)
 
 
+async def _cost(chat: Chat, _: str) -> None:
+    chat.note(chat.usage or "no tokens yet")
+
+
 async def _preview(chat: Chat, _: str) -> None:
     chat.toggle_preview()
-
-
-COMMANDS = {
-    "/changes": SlashCommand(_changes, "show what the preview changed; apply, keep or discard it"),
-    "/compact": SlashCommand(_compact, "replace old messages by a summary, for the model", "[INSTRUCTIONS]"),
-    "/continue": SlashCommand(_continue, "continue an interrupted turn"),
-    "/cost": SlashCommand(_cost, "tokens and dollars of this session"),
-    "/fork": SlashCommand(_fork, "continue in a copy of this session", "[NAME]"),
-    "/help": SlashCommand(_help, "this list"),
-    "/model": SlashCommand(_model, "show or change the model", "[PROVIDER:NAME]", lambda chat: chat.models()),
-    "/preview": SlashCommand(_preview, "let the next turns work in a copy of the workspace, or not"),
-    "/resume": SlashCommand(
-        _resume, "continue an earlier session", "[NAME]",
-        lambda chat: [(info.id, str(info.metadata.get("title", ""))) for info in chat.sessions()],
-    ),
-    "/tools": SlashCommand(_tools, "list the tools of the model"),
-    "/undo": SlashCommand(_undo, "restore the files from before the last applied changes"),
-}  # fmt: skip
+    chat.note(f"the next turns work in {'a copy of ' * chat.is_preview}the workspace")
 
 
 def _session(chat: Chat) -> Session:
@@ -213,10 +196,32 @@ def _session(chat: Chat) -> Session:
     return chat.session
 
 
-def _print_table(chat: Chat, rows: Iterable[tuple[str, str]]) -> None:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, style="bold", max_width=max(chat.screen.width // 3, 24))
-    table.add_column(style="note")
-    for name, text in rows:
-        table.add_row(Text(visible(name)), Text(visible(text)))
-    chat.show.print(indented(table))
+def _sessions(chat: Chat) -> list[tuple[str, str]]:
+    return [(info.id, str(info.metadata.get("title", ""))) for info in chat.start.store.sessions()]
+
+
+def _models(chat: Chat) -> list[tuple[str, str]]:
+    """Return the models that the user has chosen before, and the demo."""
+    names = [str(info.metadata.get("model", "")) for info in chat.start.store.sessions()]
+    return [(name, "") for name in dict.fromkeys(filter(None, [*names, "scripted:demo"]))]
+
+
+def _show_table(chat: Chat, rows: Sequence[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in rows)
+    chat.screen.show([Line.of("text", f"{name.ljust(width)}  {text}".rstrip(), "  ") for name, text in rows])
+
+
+COMMANDS = {
+    "/changes": SlashCommand(_changes, "show what changed in the copy; apply or discard it"),
+    "/compact": SlashCommand(_compact, "replace old messages by a summary, for the model", "[INSTRUCTIONS]"),
+    "/continue": SlashCommand(_continue, "continue an interrupted turn"),
+    "/cost": SlashCommand(_cost, "show tokens and dollars of this session"),
+    "/fork": SlashCommand(_fork, "continue in a copy of this session", "[NAME]"),
+    "/help": SlashCommand(_help, "list commands and keys"),
+    "/model": SlashCommand(_model, "show or change the model", "[PROVIDER:NAME]", _models),
+    "/preview": SlashCommand(_preview, "work in a copy of the workspace, or not"),
+    "/resume": SlashCommand(_resume, "continue an earlier session", "[NAME]", _sessions),
+    "/show": SlashCommand(_show, "show the last tool call in full, or the Nth last", "[N]"),
+    "/tools": SlashCommand(_tools, "list the tools of the model"),
+    "/undo": SlashCommand(_undo, "restore the files from before the last applied changes"),
+}

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from tools_agent._session._session import Session
 from tools_agent._terminal._prompt import TerminalDialog
 from tools_agent._terminal._style import Line, block
 from tools_core import Context
@@ -17,7 +18,7 @@ from tools_core.files import is_inside
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tools_agent import Session
+    from tools_agent import Store
     from tools_agent._terminal._prompt import Dialog
     from tools_agent._terminal._style import Style
     from tools_core import ApprovalRequest, Effects, Tool
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
+_MAX_SESSIONS = 20  # that are searched for copies
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
 _VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
@@ -151,11 +153,13 @@ class Preview:
                 return prompt
             if ask is None:
                 self._show_changes(TerminalDialog(lambda _: None))
-        self.print_hint()
+        self.leave()
         return None
 
-    def print_hint(self) -> None:
-        """Print how to look at an open copy later, and how to apply or discard it."""
+    def leave(self) -> None:
+        """Discard a copy without changes; print how to look at another one later, and how to apply or discard it."""
+        if self.is_open and not self.copy.changes():
+            self.copy.discard()
         if self.is_open:
             option = shlex.join(["--copy", self.copy.id, *self._place()])
             note(
@@ -183,6 +187,17 @@ def has_copy(session: Session, workspace: str) -> bool:
     if (id := _copy_id(session)) is None:
         return False
     return any(copy.id == id for copy in workspace_module().Workspace(workspace).copies())
+
+
+def unfinished(store: Store, workspace: str) -> list[str]:
+    """Return the sessions of a workspace whose copies are neither applied nor discarded."""
+    try:
+        copies = {copy.id for copy in workspace_module().Workspace(workspace).copies()}
+    except CommandError:  # without tools-workspace
+        return []
+    sessions = store.sessions() if copies else []
+    names = [session.id for session in sessions if session.metadata.get("workspace") == workspace]
+    return [name for name in names[:_MAX_SESSIONS] if _copy_id(Session.open(store, name)) in copies]
 
 
 def confined_tools(patterns: Sequence[str] | None) -> Mapping[str, Tool]:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 from tools_agent._commands.preview import Preview, confined_tools, has_copy
 from tools_agent._commands.sessions import add_store, opened, request_lines
@@ -18,14 +14,14 @@ from tools_agent._commands.start import (
     piped_text,
     read_files,
     selected_tools,
-    system_prompt,
+    show_system,
 )
-from tools_agent._terminal._progress import RunOutput, price_of, usage_text
-from tools_core.command import CommandError, answer_on_terminal, note, stdout_to_stderr, write, write_json
+from tools_agent._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
+from tools_core.command import CommandError, answer_on_terminal, note, write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
 
     from tools_agent import Agent, Response, Session
     from tools_core import ApprovalRequest
@@ -57,8 +53,6 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the task")
     add_session_options(parser)
-    text = "work in a copy of the workspace, and ask in the end whether to apply the changes; needs tools-workspace"
-    parser.add_argument("--preview", action="store_true", help=text)
     parser.add_argument("--max-steps", metavar="N", type=int, default=50, help="replies in this run; 50 by default")
     text = "characters of a result that the model sees; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
@@ -75,8 +69,7 @@ def run(options: Namespace) -> int:
     from tools_agent.approval import TerminalApprover, add_session_rules
 
     if options.show_system:
-        write(system_prompt(str(Path(options.workspace or ".").absolute())))
-        return 0
+        return show_system(options)
     prompt, files = _prompt(options)
     if prompt is None and not (options.session or options.latest):
         raise CommandError("there is nothing to do: give a prompt, --session NAME or -c", "ask-tools run --help")
@@ -136,20 +129,21 @@ def _run_once(agent: Agent, prompt: str | None, files: Sequence[Any], options: N
     session = agent.session
     resume = f"continue with: {_command(session, options)}"
     before = {message.id for message in session}
-    with _standard_output() as output:
-        progress = RunOutput(None if options.json else output, agent.tools)
+    with standard_output() as stream:
+        output = TerminalOutput(None if options.json else stream)
+        printer = EventPrinter(output, agent.tools)
         try:
-            response = asyncio.run(_stream(agent, prompt, files, progress))
+            response = asyncio.run(_stream(agent, prompt, files, output, printer))
         except KeyboardInterrupt:
-            progress.end_line()
             for message in session:  # results that arrived after the interrupt
                 is_new = message.role == "tool" and message.id not in before
-                if is_new and message.tool_call_id not in progress.finished:
-                    progress.result(message.tool_call_id, message.name, message.result)
+                if is_new and message.tool_call_id not in printer.finished:
+                    printer.result(message.tool_call_id, message.name, message.result)
+            output.end_line()
             note(f"interrupted; {resume}")
             return 130, False
         except (ProviderError, StoreError) as error:
-            progress.end_line()
+            output.end_line()
             raise CommandError(str(error), resume, status=1) from error
         price = price_of(message for message in session if message.id not in before)
     return _report(response, session, resume, options, price), response.outcome in ("completed", "halted")
@@ -166,24 +160,18 @@ def _command(session: Session, options: Namespace) -> str:
     return shlex.join(words + flags)
 
 
-@contextmanager
-def _standard_output() -> Generator[TextIO]:
-    """Yield standard output; tools print to standard error."""
-    sys.stdout.flush()
-    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace") as output, stdout_to_stderr():
-        yield output
-
-
-async def _stream(agent: Agent, prompt: str | None, files: Sequence[Any], progress: RunOutput) -> Response:
+async def _stream(
+    agent: Agent, prompt: str | None, files: Sequence[Any], output: TerminalOutput, printer: EventPrinter
+) -> Response:
     """Run the agent, and print each event as it happens."""
     stream = agent.astream(prompt, files=list(files) or None)
     async for event in stream:  # while tools run
-        progress.event(event)
+        printer.event(event)
     response = stream.response
-    if response.content and (response.halted or progress.is_empty):
-        progress.end_line()
-        progress.write(f"{response.content}\n")
-    progress.end_line()
+    if response.content and (response.halted or output.is_empty):
+        output.end_line()
+        output.write(f"{response.content}\n")
+    output.end_line()
     return response
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tools_agent._commands.sessions import short, unknown_session
-from tools_core.command import CommandError, load_tools, note
+from tools_core.command import CommandError, load_tools, note, write
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -67,6 +67,8 @@ def add_session_options(parser: ArgumentParser) -> None:
     parser.add_argument("--skills", metavar="DIR", action="append", help="a folder with skills, or a skill")
     parser.add_argument("--file", metavar="FILE", action="append", help="a text, picture or PDF for the prompt")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
+    text = "work in a copy of the workspace, and ask whether to apply the changes; needs tools-workspace"
+    parser.add_argument("--preview", action="store_true", help=text)
     parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
     parser.add_argument("-c", "--continue", dest="latest", action="store_true", help="the last session of this folder")
     parser.add_argument("--new", action="store_true", help="a new session, even if --session is like another name")
@@ -116,6 +118,12 @@ def _latest(options: Namespace, store: Store) -> str:
     return name
 
 
+def show_system(options: Namespace) -> int:
+    """Print the default system prompt, and return the exit code."""
+    write(system_prompt(str(Path(options.workspace or ".").absolute())))
+    return 0
+
+
 def system_prompt(workspace: str) -> str:
     """Return the default system prompt: date, folder, state of git, and the advice in AGENTS.md."""
     root, git = _git(workspace)
@@ -161,16 +169,17 @@ def _advice(workspace: str, root: str) -> list[str]:
     return texts
 
 
-def read_files(paths: Iterable[str | os.PathLike[str]]) -> tuple[str, list[Any]]:
+def read_files(paths: Iterable[str], folder: str = ".") -> tuple[str, list[Any]]:
     """Return the text of text files, each under its name, and the other files as attachments."""
     from tools_core import Audio, File, Image
 
     texts, attachments = [], []
     for path in paths:
+        place = Path(folder, Path(path).expanduser())
         try:
-            if Path(path).stat().st_size > _MAX_FILE:
+            if place.stat().st_size > _MAX_FILE:
                 raise CommandError(f"{path} is larger than {_MAX_FILE // 1_000_000} MB")
-            block = File.from_path(path)
+            block = File.from_path(place)
         except OSError as error:
             raise CommandError(f"{path}: {error.strerror}") from error
         kind = {"image": Image, "audio": Audio}.get(block.mime_type.partition("/")[0])

@@ -24,7 +24,7 @@ class Record:
     - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason`, `by` whom, and
       edited `arguments`.
     - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
-    - "preview": `ask-tools run` works in the `copy` of the workspace with this id.
+    - "preview": the session works in the `copy` of the workspace with this id.
     - "rollback": `data` has `to`: the records after this sequence number are undone.
 
     `data` is JSON. `run` is the id of the run that wrote the record, "" outside of runs. The store sets `seq`, and

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+import time
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from tools_agent._terminal._prompt import show
 from tools_agent._terminal._style import Line, Style, width_of
 from tools_core import ToolError
-from tools_core.command import is_terminal, json_text, location, one_line
+from tools_core.command import is_terminal, json_text, location, one_line, stdout_to_stderr
 from tools_core.text import visible
 
 if TYPE_CHECKING:
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 MAX_LINES = 8  # of a result
 _MAX_WIDTH = 300  # characters of a line
 _ERROR_LINES = 16
+_SHORT = 1.0  # seconds of a call whose duration nobody needs
 
 
 def call_line(call: ToolCall, agent: str | None = None) -> Line:
@@ -28,23 +32,34 @@ def call_line(call: ToolCall, agent: str | None = None) -> Line:
     return Line.of("title", f"→ {f'{agent}: ' if agent else ''}{call.name} {_clipped(text)}")
 
 
-def result_lines(result: Result, tool: Tool | None = None, *, printed: str = "") -> list[Line]:
+def result_lines(result: Result, tool: Tool | None = None, *, printed: str = "", label: str = "") -> list[Line]:
     """Return a result without the middle of a long one, and the place at which a tool failed.
 
-    `printed` is the beginning that was shown while the tool ran.
+    `printed` is the beginning that was shown while the tool ran. The label says more about the call.
     """
     text = str(result)
     text = text.removeprefix(printed)
     style: Style = "text" if result.ok else "error"
-    rows, limit = text.rstrip("\n").split("\n"), MAX_LINES if result.ok else _ERROR_LINES
-    if (hidden := len(rows) - limit) > 0:
-        rows = [*rows[: limit // 2], f"… {hidden} more lines …", *rows[-limit // 2 :]]
-    mark = "← " if result.ok else "← error: "
+    rows = folded(text.rstrip("\n").split("\n"), MAX_LINES if result.ok else _ERROR_LINES)
+    mark = f"← {label and f'{label}: '}{'' if result.ok else 'error: '}"
     lines = [
         Line.of(style, f"{'' if number else mark}{_clipped(row)}", "  " * bool(number))
         for number, row in enumerate(rows)
     ]
     return [*lines, *([Line.of("error", f"at {place}", "  ")] if (place := _failure(result, tool)) else [])]
+
+
+def folded(rows: Sequence[str], limit: int) -> Sequence[str]:
+    """Return rows without the middle of a long text."""
+    hidden = len(rows) - limit
+    return [*rows[: limit // 2], f"… {hidden} more lines …", *rows[-limit // 2 :]] if hidden > 0 else rows
+
+
+def seconds(duration: float) -> str:
+    """Return a duration: `0.4 s`, `12 s`, `2:05 min`."""
+    if duration < 10:
+        return f"{duration:.1f} s"
+    return f"{duration:.0f} s" if duration < 100 else f"{int(duration) // 60}:{int(duration) % 60:02} min"
 
 
 def _failure(result: Result, tool: Tool | None) -> str:
@@ -72,48 +87,53 @@ def usage_text(usage: Usage, price: float | None) -> str:
     return text if price is None else f"{text}; ${price:.4f}" if price < 1 else f"{text}; ${price:.2f}"
 
 
-class RunOutput:
-    """Prints the events of a run: text to an output if there is one, everything else to standard error."""
+class Output(Protocol):
+    """A front end: shows lines, text of the model, and the current activity with its progress."""
 
-    def __init__(self, output: TextIO | None, tools: Mapping[str, Tool]) -> None:
-        self._output, self._tools = output, tools
-        self._text = ""  # the last text in the output
-        self._live: dict[str | None, str] = {}  # the output of running calls, by call id
-        self._width = 0  # of the progress that is shown at the moment
-        self.finished: set[str | None] = set()  # the calls whose results were printed
+    @property
+    def is_live(self) -> bool:
+        """True if `report` shows anything."""
+        ...
 
-    def event(self, event: Any) -> None:
-        """Print an event."""
-        from tools_agent import Retrying, TextDelta, ToolFinished, ToolProgress, ToolStarted
+    def show(self, lines: Sequence[Line]) -> None: ...
+    def write(self, text: str) -> None: ...
+    def end_line(self) -> None: ...
+    def report(self, activity: str, progress: str = "") -> None: ...
 
-        if isinstance(event, TextDelta):
-            self.write(event.content)
-            return
-        if isinstance(event, ToolProgress):
-            self._progress(event)
-            return
+
+class TerminalOutput:
+    """Plain output: text of the model goes to a stream if there is one, everything else to standard error."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._text = ""  # the last text in the stream
+        self._width = 0  # of the activity that is shown at the moment
+
+    def show(self, lines: Sequence[Line]) -> None:
+        """Print lines."""
         self.end_line()
-        if isinstance(event, ToolStarted):
-            show([call_line(event.call, event.agent)])
-        elif isinstance(event, ToolFinished):
-            self.result(event.call.id, event.call.name, event.result)
-        elif isinstance(event, Retrying):
-            show([Line.of("note", f"retry in {event.delay:.0f} s: {event.reason}")])
-
-    def result(self, call_id: str | None, name: str, result: Result) -> None:
-        """Print the result of a call."""
-        self.end_line()
-        live = self._live.pop(call_id, "")
-        complete = live[: live.rfind("\n") + 1]
-        show(result_lines(result, self._tools.get(name), printed=complete))
-        self.finished.add(call_id)
+        show(lines)
 
     def write(self, text: str) -> None:
         """Write text of the model."""
         self._text = text or self._text
-        if self._output is not None:
-            self._output.write(visible(text, keep_layout=True) if is_terminal(self._output) else text)
-            self._output.flush()
+        if self._stream is not None:
+            self.report("")
+            self._stream.write(visible(text, keep_layout=True) if is_terminal(self._stream) else text)
+            self._stream.flush()
+
+    @property
+    def is_live(self) -> bool:
+        """True on a terminal."""
+        return is_terminal(sys.stderr)
+
+    def report(self, activity: str, progress: str = "") -> None:
+        """Show progress on a line of the terminal that the next output replaces."""
+        line = one_line(f"{activity}: {progress}" if progress else "")[: (width_of(sys.stderr) or 1) - 1]
+        if line or self._width:
+            sys.stderr.write(f"\r{line.ljust(self._width)}" if line else f"\r{' ' * self._width}\r")
+            sys.stderr.flush()
+        self._width = len(line)
 
     @property
     def is_empty(self) -> bool:
@@ -121,33 +141,88 @@ class RunOutput:
         return not self._text
 
     def end_line(self) -> None:
-        """Begin a new line after text, and erase the progress."""
+        """Begin a new line after text, and erase the activity."""
         if self._text and not self._text.endswith("\n"):
             self.write("\n")
-        if self._width:
-            sys.stderr.write(f"\r{' ' * self._width}\r")
-            self._width = 0
+        self.report("")
+
+
+@contextmanager
+def standard_output() -> Generator[TextIO]:
+    """Yield standard output for text of the model; tools print to standard error meanwhile."""
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "w", encoding="utf-8", errors="backslashreplace") as stream, stdout_to_stderr():
+        yield stream
+
+
+class EventPrinter:
+    """Shows the events of a run."""
+
+    def __init__(self, output: Output, tools: Mapping[str, Tool]) -> None:
+        self._output, self._tools = output, tools
+        self._started: dict[str | None, tuple[str, float]] = {}  # the names and times of running calls, by call id
+        self._live: dict[str | None, str] = {}  # the output of running calls, by call id
+        self._latest: str | None = None  # the call whose lines are the last ones
+        self.finished: set[str | None] = set()  # the calls whose results were shown
+
+    def event(self, event: Any) -> None:
+        """Show an event."""
+        from tools_agent import Retrying, TextDelta, TextDone, ToolFinished, ToolProgress, ToolStarted
+
+        if isinstance(event, TextDelta):
+            self._output.write(event.content)
+        elif isinstance(event, TextDone):
+            self._output.end_line()
+        elif isinstance(event, ToolProgress):
+            self._progress(event)
+        elif isinstance(event, ToolStarted):
+            self.call(event.call, event.agent)
+        elif isinstance(event, ToolFinished):
+            self.result(event.call.id, event.call.name, event.result)
+        elif isinstance(event, Retrying):
+            self._output.end_line()
+            self._output.show([Line.of("note", f"retry in {event.delay:.0f} s: {event.reason}")])
+
+    def call(self, call: ToolCall, agent: str | None = None) -> None:
+        """Show a call that starts."""
+        self._started[call.id] = (call.name, time.monotonic())
+        self._latest = call.id
+        self._output.show([call_line(call, agent)])
+        self._report()
+
+    def result(self, call_id: str | None, name: str, result: Result) -> None:
+        """Show the result of a call."""
+        live = self._live.pop(call_id, "")
+        _, started = self._started.pop(call_id, (name, time.monotonic()))
+        duration = time.monotonic() - started
+        label = "" if call_id == self._latest else name
+        if duration > _SHORT:
+            label = f"{label} ({seconds(duration)})".lstrip()
+        complete = live[: live.rfind("\n") + 1]
+        self._latest = None
+        self._output.show(result_lines(result, self._tools.get(name), printed=complete, label=label))
+        self.finished.add(call_id)
+        self._report()
+
+    def _report(self) -> None:
+        self._output.report(", ".join(name for name, _ in self._started.values()))
 
     def _progress(self, event: Any) -> None:
-        """Print new output of a command, or show how far a tool is on a line that the next output replaces."""
-        if (width := width_of(sys.stderr)) is None:
+        """Show new output of a command, or how far a tool is."""
+        if not self._output.is_live:
             return
-        id, message = event.call.id, event.message
+        id, progress = event.call.id, event.message
         # Tools that run commands report new output, with the number of characters so far.
-        if event.total is None and ("\n" in message or id in self._live or event.done == len(message)):
-            self.end_line()
+        if event.total is None and ("\n" in progress or id in self._live or event.done == len(progress)):
             before = self._live.get(id, "")
-            self._live[id] = text = before + message
+            self._live[id] = text = before + progress
             news, end = text[before.rfind("\n") + 1 :], text.rfind("\n") + 1
             if end > before.rfind("\n") + 1:
-                show([Line.of("note", row, "  │ ") for row in news[: news.rfind("\n")].split("\n")])
-            line = text[end:]
+                self._output.show([Line.of("note", row, "  │ ") for row in news[: news.rfind("\n")].split("\n")])
+            progress = text[end:]
         else:
-            line = f"{event.call.name}: {event.done:g}{f'/{event.total:g}' if event.total else ''} {message}"
-        line = one_line(line)[: width - 1]
-        sys.stderr.write(f"\r{line.ljust(self._width)}")
-        sys.stderr.flush()
-        self._width = len(line)
+            progress = f"{event.done:g}{f'/{event.total:g}' if event.total else ''} {progress}"
+        self._output.report(event.call.name, progress)
 
 
 def _clipped(text: str) -> str:

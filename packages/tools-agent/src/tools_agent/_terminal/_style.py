@@ -64,13 +64,16 @@ def _wrapped(text: str, width: int | None) -> Iterator[str]:
     if width is None or len(text) * 2 <= width:
         yield text
         return
-    start = used = 0
+    start = used = space = 0  # `space` follows the last space, behind which a line may break
     for index, char in enumerate(text):
         cells = _cells(char)
         if used + cells > max(width, 20):
-            yield text[start:index]
-            start, used = index, 0
+            end = space if space - start > width // 2 else index
+            yield text[start:end]
+            start, used = end, _cells(text[end:index])
         used += cells
+        if char == " ":
+            space = index + 1
     yield text[start:]
 
 
