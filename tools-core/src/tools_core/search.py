@@ -1,4 +1,4 @@
-"""Search for tools: `Index` ranks definitions by how well they match the words of a query."""
+"""Search for tools: `Index` ranks definitions by the words of a query, and `ToolSearch` has the tool for models."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, metadata
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from tools_core._registry._entry_points import scan
+from tools_core._registry._registry import Registry
+from tools_core._tools._function import tool
+from tools_core._tools._tool import Tool
+from tools_core._values._limits import Limits
+from tools_core._values._result import Result
 
 Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 _NAME, _DESCRIPTION, _PARAMETER, _DETAIL = 3.0, 1.0, 1.0, 0.5  # weights; details are texts and values of parameters
@@ -23,6 +30,18 @@ _STOP_WORDS = frozenset(
         "with would you your"
     )
 )
+
+
+NAME = "search_tools"
+MATCHES = "matches"  # the member of a result's metadata with the names of the tools
+_MAX_LINE = 160  # characters of a package in the catalogue
+_MAX_PACKAGES = 100
+_TOOL_DESCRIPTION = """\
+Find tools by what they do. Most tools are not listed here: search before you conclude that a task is impossible. The \
+matching tools can be called from your next step on; search again with other words if none of them fits.
+
+Tools that can be found:
+"""
 
 
 class Hit(NamedTuple):
@@ -86,6 +105,54 @@ def installed_embed() -> Embed | None:
     return None if entry is None else entry.load()
 
 
+class ToolSearch:
+    """Deferred tools by name, whose definitions a model does not read, and the tool that finds them.
+
+    `packages` has the package of each tool: see `package_of`.
+    """
+
+    def __init__(self, tools: Mapping[str, Tool], packages: Mapping[str, str]) -> None:
+        self.tools = tools
+        self._packages = packages
+
+    @cached_property
+    def definitions(self) -> dict[str, dict[str, Any]]:
+        """The definitions by name."""
+        return {name: {**tool.definition, "name": name} for name, tool in self.tools.items()}
+
+    @cached_property
+    def index(self) -> Index:
+        """The index of the definitions."""
+        return Index(self.definitions.values(), embed=installed_embed())
+
+    @cached_property
+    def tool(self) -> Tool:
+        """The tool that the model calls."""
+
+        @tool(name=NAME, description=_TOOL_DESCRIPTION + self.catalogue, read_only=True)
+        def search_tools(
+            query: Annotated[str, "Words for what the tool should do, and for its arguments"],
+            limit: Annotated[int, "The number of tools", Limits(ge=1, le=50)] = 10,
+        ) -> Result:
+            names = [hit.name for hit in self.index.search(query, limit)]
+            if not names:
+                return Result.ok("No tool matches. Search with other words.", metadata={MATCHES: []})
+            lines = [f"{name}: {_first_line(self.tools[name])}" for name in names]
+            return Result.ok("\n".join(lines), metadata={MATCHES: names})
+
+        return search_tools
+
+    @property
+    def catalogue(self) -> str:
+        """One line for each package with deferred tools."""
+        groups: dict[str, list[str]] = defaultdict(list)
+        for name in self.tools:
+            groups[self._packages[name]].append(name)
+        lines = [f"- {package} ({len(names)} tools): {_summary(package, names)}" for package, names in groups.items()]
+        more = [f"- and {len(lines) - _MAX_PACKAGES} more packages"] if len(lines) > _MAX_PACKAGES else []
+        return "\n".join([line[:_MAX_LINE] for line in lines[:_MAX_PACKAGES]] + more)
+
+
 def _fields(definition: Mapping[str, Any]) -> Iterator[tuple[float, str]]:
     """Yield the texts of a definition with their weights."""
     yield _NAME, definition["name"]
@@ -127,3 +194,22 @@ def _stem(word: str) -> str:
 def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
     norm = math.hypot(*a) * math.hypot(*b)
     return sum(map(math.prod, zip(a, b, strict=True))) / norm if norm else 0.0
+
+
+def _summary(package: str, names: Sequence[str]) -> str:
+    try:
+        summary = metadata(package)["Summary"]
+    except (PackageNotFoundError, ValueError):
+        summary = None
+    return summary or ", ".join(names)
+
+
+def _first_line(tool: Tool) -> str:
+    return str(tool.definition["description"]).strip().partition("\n")[0]
+
+
+def package_of(source: object, name: str, tool: Tool) -> str:
+    """Return the distribution or the MCP server of a tool, else the module that defines it."""
+    point = source.origin(name) if isinstance(source, Registry) else None
+    module: str = getattr(tool, "__module__", None) or type(tool).__module__
+    return point.distribution if point is not None else module

@@ -13,9 +13,10 @@ from tools_agent._loop._calls import Recorder
 from tools_agent._options import is_function, read_tools, resolve
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import Provider, window_of
-from tools_agent._search import ToolSearch, estimate_tokens, tool_search
+from tools_agent._search import estimate_tokens, tool_search
 from tools_agent._skills import Skills
 from tools_core import Tool
+from tools_core.search import ToolSearch
 from tools_runtime import Approvals, Executor
 from tools_runtime.plugins import LoopDetector, OutputBudget
 

@@ -12,6 +12,7 @@ from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._messages import Assistant, Message, Usage
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of
+from tools_agent._search import matches_of
 
 if TYPE_CHECKING:
     from tools_agent._loop._run import Run
@@ -83,11 +84,11 @@ class Replies:
         ]
         if search is None:
             return tools, []
-        matches = search.matches(run.session.messages)
+        matches = matches_of(search, run.session.messages)
         can_load = getattr(self._provider, "loads_definitions", None)
         if can_load is None or not can_load(self._model):
             return [*tools, *matches.values()], []
-        visible = search.matches(messages)  # matches of a search that the model no longer sees are lost, unless sent
+        visible = matches_of(search, messages)  # matches of a search that is no longer visible are sent
         tools += [definition for name, definition in matches.items() if name not in visible]
         return tools, [item for name, item in search.definitions.items() if name not in matches or name in visible]
 

@@ -21,9 +21,9 @@ from tools_agent._response import Interrupted, Response
 
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
-    from tools_agent._search import ToolSearch
     from tools_agent._session._session import Session
     from tools_core import Tool
+    from tools_core.search import ToolSearch
     from tools_runtime import Executor
 
 _log = logging.getLogger("tools_agent")

@@ -14,8 +14,9 @@ from tools_agent._providers._openai_chat import OpenAIClient, read_usage
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._retry import reported_error
-from tools_agent._search import NAME, matches_in
+from tools_agent._search import matches_in
 from tools_core.formats import Format, responses, responses_strict
+from tools_core.search import NAME
 
 _SETTINGS = {"max_tokens": "max_output_tokens", "reasoning_effort": "reasoning.effort", "stop": None, "seed": None}
 # Models whose reasoning the API returns encrypted; it rejects such requests for others.
