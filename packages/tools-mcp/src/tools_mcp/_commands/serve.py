@@ -46,6 +46,8 @@ def configure(parser: ArgumentParser) -> None:
     text = "the tools whose calls need no approval; a pattern as for --tools"
     parser.add_argument("--allow", metavar="TOOL,...", help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
+    text = "list only search_tools, which finds the tools: for many tools and clients with small windows"
+    parser.add_argument("--deferred", action="store_true", help=text)
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     text = "the folder that file tools are confined to; by default here"
     parser.add_argument("--workspace", metavar="DIR", default=".", help=text)
@@ -85,6 +87,7 @@ def run(options: Namespace) -> int:
         server = Server(
             tools,
             read_only=options.read_only,
+            deferred=options.deferred,
             policy=Policy(files=options.policy),
             allow=allowed,
             workspace=workspace,

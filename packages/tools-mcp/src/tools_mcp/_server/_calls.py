@@ -9,23 +9,26 @@ from contextlib import asynccontextmanager
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
+from tools_core.search import MATCHES, NAME
 from tools_core.text import closest, sendable
 from tools_mcp._server._elicitation import Elicitation, advice, elicitation
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
     from tools_mcp._server._listing import Listed, Listing
-    from tools_mcp._server._runs import Runs
+    from tools_mcp._server._runs import Run, Runs
     from tools_runtime import Executor
 
 _NOT_KEPT = "[This client has no session on the server: jobs and sessions end with the call that starts them.]"
@@ -73,9 +76,24 @@ class Calls:
                 ways = f" {advice(listed.name)}" if result.error_type == "approval_required" else ""
                 result = Result.error(f"{result.error}\n{asking.obstacle}{ways}", type=result.error_type)
         answer = _encode(call, listed, result)
+        if self._listing.deferred and listed.name == NAME and result.ok:
+            await self._list_matches(ctx, run, result.metadata[MATCHES], answer)
         if listed.tool.stateful and run.ends and not run.is_kept:
             answer["content"].append({"type": "text", "text": _NOT_KEPT})
         return answer
+
+    async def _list_matches(
+        self, ctx: ServerRequestContext[Runs, Any], run: Run, names: Sequence[str], answer: dict[str, Any]
+    ) -> None:
+        """List the matches of `search_tools` from now on; a client without a session receives the definitions."""
+        if not run.is_kept:
+            answer["structuredContent"] = {"tools": [self._listing.listed[name].definition for name in names]}
+        elif not run.listed.issuperset(names):
+            run.listed.update(names)
+            if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+                await ctx.session.send_tool_list_changed()
+            else:
+                await self._listing.changes.publish(ToolsListChanged())
 
 
 @asynccontextmanager

@@ -21,9 +21,10 @@ from mcp_types import INVALID_PARAMS
 
 from tools_core import DefinitionError, Registry, Tool, ToolError, UnknownToolError, schema
 from tools_core.formats import mcp
+from tools_core.search import NAME, ToolSearch, package_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
 PAGE = 1_000  # tools: many clients read the first page only
 _INTERVAL = 0.5  # seconds between checks, each of which takes 0.2 ms
@@ -51,18 +52,24 @@ class Listing:
 
     `tools` has them by their own names, `listed` by their names on the wire, in alphabetical order. `changes` has an
     event when tools have come or gone: a package was installed or removed, a tool registered or unregistered.
+
+    If the tools are `deferred`, a client lists the tool `search_tools` and its matches.
     """
 
-    def __init__(self, tools: Mapping[str, Tool] | None, only: Sequence[str] | None, *, read_only: bool) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool] | None, only: Sequence[str] | None, *, read_only: bool, deferred: bool
+    ) -> None:
         self._installed: Registry | None = None
         if tools is None:
             tools = self._installed = Registry()
         self._source = tools
         self._only = only
         self._read_only = read_only
+        self.deferred = deferred
         self._reading = anyio.Lock()
         self._stamps: list[int] = []
         self._is_read = False
+        self._read_tools: dict[str, Tool] = {}
         self.tools: dict[str, Tool] = {}
         self.listed: dict[str, Listed] = {}
         self.changes = InMemorySubscriptionBus()
@@ -92,14 +99,14 @@ class Listing:
         """Return the input schema of a tool that was listed."""
         return self.listed[name].definition["inputSchema"] if name in self.listed else None
 
-    def page(self, cursor: str | None) -> dict[str, Any]:
-        """Return one page, as `tools/list` has it; MCPError for an unknown cursor."""
+    def page(self, cursor: str | None, matches: Container[str]) -> dict[str, Any]:
+        """Return one page, as `tools/list` has it, of deferred tools only `matches`; MCPError for an unknown cursor."""
         try:
             last = base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
         except ValueError:
             message = "Invalid cursor: it is not one that tools/list returned; leave it out to start over"
             raise MCPError(INVALID_PARAMS, message) from None
-        names = [name for name in self.listed if name > last]
+        names = [name for name in self.listed if name > last and (not self.deferred or name in matches)]
         page: dict[str, Any] = {"tools": [self.listed[name].definition for name in names[:PAGE]]}
         if len(names) > PAGE:
             page["nextCursor"] = base64.urlsafe_b64encode(names[PAGE - 1].encode()).decode()
@@ -117,14 +124,16 @@ class Listing:
                 continue
             if not self._read_only or tool.annotations.get("read_only"):
                 tools[name] = tool
-        if tools == self.tools:
+        if tools == self._read_tools:
             return False
-        definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
-        pairs = zip(definitions, tools.items(), strict=True)
-        listed = {
-            definition["name"]: Listed(name, tool, {**definition, "title": _title(name)})
-            for definition, (name, tool) in pairs
-        }
+        self._read_tools = dict(tools)
+        listed = _listed(tools)
+        if self.deferred:
+            listed.pop(NAME, None)  # the tool of the server has this name
+            packages = {name: package_of(self._source, item.name, item.tool) for name, item in listed.items()}
+            search = ToolSearch({name: item.tool for name, item in listed.items()}, packages).tool
+            tools[NAME] = search
+            listed |= _listed({NAME: search})
         self.listed = dict(sorted(listed.items()))
         for gone in self.tools.keys() - tools.keys():
             del self.tools[gone]
@@ -150,6 +159,16 @@ class Listing:
         if stamps != self._stamps:
             self._stamps = stamps
             installed.discover()
+
+
+def _listed(tools: Mapping[str, Tool]) -> dict[str, Listed]:
+    """Return tools by their names on the wire."""
+    definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
+    pairs = zip(definitions, tools.items(), strict=True)
+    return {
+        definition["name"]: Listed(name, tool, {**definition, "title": _title(name)})
+        for definition, (name, tool) in pairs
+    }
 
 
 def _title(name: str) -> str:

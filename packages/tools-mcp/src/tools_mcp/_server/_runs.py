@@ -14,6 +14,8 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
+from tools_core.search import NAME
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -32,6 +34,7 @@ class Run:
     is_kept: bool = True
     id: str = field(default_factory=lambda: urandom(8).hex(), init=False)
     packages: set[str] = field(default_factory=set, init=False)
+    listed: set[str] = field(default_factory=lambda: {NAME}, init=False)  # of deferred tools
 
     @property
     def ends(self) -> list[Callable[[str], object]]:

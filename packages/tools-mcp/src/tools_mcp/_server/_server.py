@@ -50,6 +50,7 @@ class Server:
         tools: A registry or other mapping, or a sequence of tools; by default what is installed.
         only: Patterns of the tools that are served, as for `Registry.select`; by default all.
         read_only: Whether to serve only tools that are annotated as read-only.
+        deferred: Whether clients list only `search_tools` and its matches, so that many tools fit in a small window.
         policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
         allow: Names or patterns of tools whose calls need no approval.
         name: The name of the server.
@@ -69,6 +70,7 @@ class Server:
         *,
         only: Sequence[str] | None = None,
         read_only: bool = False,
+        deferred: bool = False,
         policy: Any = None,
         allow: Sequence[str] = (),
         name: str = "ask-tools",
@@ -88,7 +90,7 @@ class Server:
             for tool in tools:
                 registry.register(tool)
             tools = registry
-        self._listing = Listing(tools, only, read_only=read_only)
+        self._listing = Listing(tools, only, read_only=read_only, deferred=deferred)
         self._listen = ListenHandler(self._listing.changes)
         hooks: list[Any] = [] if output_budget is None else [OutputBudget(output_budget, max_stored=1)]
         if loop_detection:
@@ -188,9 +190,9 @@ class Server:
             unsubscribe()
             await ctx.lifespan_context.end(ctx)
 
-    async def _list(self, _: ServerRequestContext[Runs, Any], params: PaginatedRequestParams) -> dict[str, Any]:
+    async def _list(self, ctx: ServerRequestContext[Runs, Any], params: PaginatedRequestParams) -> dict[str, Any]:
         await self._listing.refresh()
-        return self._listing.page(params.cursor)
+        return self._listing.page(params.cursor, ctx.lifespan_context.of(ctx).listed)
 
     async def _answer(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
         """Answer `tools/list` and `tools/call` without the SDK's models.
