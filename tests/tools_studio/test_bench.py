@@ -8,6 +8,9 @@ import time
 
 import pytest
 
+from tools_core import registry
+from tools_core.formats import openai
+
 
 def wait_for(studio, html, text):
     """Fetch a call again until its page has a text."""
@@ -52,7 +55,12 @@ def test_a_forecast_shows_the_decision_and_the_files_and_commands(serve):
     assert forecast["outcome"] == "ask"
     assert str(serve.workspace / "new.txt") in forecast["html"]
     assert studio.post("/tools/glob/forecast", {"pattern": "*"}).json()["outcome"] == "allow"
-    assert "git push" in studio.post("/tools/bash/forecast", {"command": "ls && git push"}).json()["html"]
+    html = studio.post("/tools/bash/forecast", {"command": "ls && git push"}).json()["html"]
+    assert "git push" in html and "network false" in html and "null" not in re.sub('title="[^"]*"', "", html)
+
+
+def test_a_tool_page_shows_the_tokens_that_check_reports(studio):
+    assert f"~{openai.tokens([registry['glob']])} tokens" in studio.get("/tools/glob").text
 
 
 def test_a_rule_that_denies_a_call_stops_it(serve):

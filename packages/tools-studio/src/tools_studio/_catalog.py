@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import LoadProblem, Registry, Tool
 from tools_core.command import CommandError, load_tool, select_tools, stdout_to_stderr
+from tools_core.formats import openai
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -72,9 +73,8 @@ class Item:
 
     @cached_property
     def tokens(self) -> int:
-        """An estimate of the tokens of the definition in each request, as `ask-tools check` counts."""
-        text = json.dumps(self.tool.tool_definition, ensure_ascii=False, separators=(",", ":")) if self.tool else ""
-        return -(-len(text) // 4)
+        """An estimate of the tokens of the definition in each request, as `ask-tools check` shows it."""
+        return openai.tokens([self.tool]) if self.tool else 0
 
     @cached_property
     def words(self) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 import time
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +27,7 @@ _MARKDOWN = re.compile(r"^(#{1,6} |```|[-*] .*\n[-*] |\|.*\|\n\|[ :|-]+\|)|\*\*\
 _HUNK = re.compile(r"^@@ -\d+(,\d+)? \+\d+(,\d+)? @@", re.MULTILINE)
 _DIFF_CLASSES = (("+++", "file"), ("---", "file"), ("@@", "hunk"), ("+", "added"), ("-", "removed"))
 _PER = {"minute": 60, "hour": 24, "day": 7}
+_MAX_ITEMS = 5  # of a list in a setting
 MAX_TEXT = 200_000  # characters that a page shows
 
 
@@ -72,6 +75,15 @@ def diff(text: str) -> Markup:
         kind = next((name for start, name in _DIFF_CLASSES if line.startswith(start)), "same")
         lines.append(Markup('<span class="{}">{}\n</span>').format(kind, line))
     return Markup().join(lines)
+
+
+def setting(value: Any) -> str:
+    """Return a setting of a tool on one line, without its empty members."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {setting(item)}" for name, item in value.items() if item or item is False)
+    if isinstance(value, list | tuple) and len(value) > _MAX_ITEMS:
+        return f"{len(value)} entries"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def seconds(duration: float) -> str:

@@ -74,8 +74,7 @@ class Studio:
         )
         environment.filters.update(
             markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
-            ago=rendering.ago,
-            compact=as_json, pretty=pretty,
+            ago=rendering.ago, setting=rendering.setting, compact=as_json, pretty=pretty,
         )  # fmt: skip
         values: dict[str, Any] = {
             "studio": self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -71,7 +72,7 @@ async def change_session(request: Request) -> Response:
     elif action == "message":
         await _start(studio, id, str(body.get("prompt", "")).strip() or None)
     elif action == "fork":
-        fork: Session = await _attempt(lambda: session.fork(until=int(body["until"])))
+        fork: Session = await _attempt(lambda: session.fork(uuid4().hex[:8], until=int(body["until"])))
         return RedirectResponse(f"/sessions/{fork.id}", 303)
     elif action in _ANSWERS:
         await _attempt(lambda: _ANSWERS[action](session, body))
