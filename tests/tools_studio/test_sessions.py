@@ -82,6 +82,19 @@ def test_changes_of_a_chat_in_a_copy_are_applied_and_undone(files):
     assert not (files.workspace / "summary.md").exists()
 
 
+def test_a_chat_whose_copy_was_discarded_continues_in_a_new_copy(files):
+    path = chat(files, "What is here?", tools=["list_directory", "write_file"], in_copy="on")
+    call = re.search(r'name="call_id" value="([^"]+)"', wait_for(files, path, "waits for approval"))[1]
+    files.post(f"{path}/deny", {"call_id": call, "reason": "no"})
+    wait_for(files, path, "completed")
+    html = files.get("/changes").text
+    assert "What is here?" in html
+    files.post(f"/changes/{re.search(r'/changes/([^/]+)/discard', html)[1]}/discard")
+    files.post(f"{path}/message", {"prompt": "And now?"})
+    html = wait_for(files, path, "waits for approval")
+    assert "cannot be opened" not in html and "/ask-tools/copies/" in html
+
+
 def test_a_model_without_a_key_is_an_error_that_names_the_variable(files):
     response = files.post("/chat", {"prompt": "Hi", "model": "openai:gpt-5"})
     assert response.status_code == 409

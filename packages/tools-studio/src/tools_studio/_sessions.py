@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -52,6 +53,7 @@ class Sessions:
         self.store = open_store()
         self.chats: dict[str, Chat] = {}  # the active ones
         self.errors: dict[str, str] = {}  # of the last runs
+        self._new_copies: dict[str, str] = {}  # for sessions whose copy was applied or discarded
         self._lengths: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -66,6 +68,11 @@ class Sessions:
     def open(self, id: str) -> Session:
         """Open a session. Raises KeyError for an unknown one."""
         return Session.open(self.store, id)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Return the titles of the sessions by the folders in which they work."""
+        return {self._folder(info): str(info.metadata.get("title") or info.id) for info in self.all()}
 
     @property
     def models(self) -> list[str]:
@@ -141,6 +148,9 @@ class Sessions:
     def _chat(self, id: str, tools: Mapping[str, Tool]) -> Chat:
         info, session = self.info(id), self.open(id)
         metadata = info.metadata if info else {}
+        workspace = self._folder(info) if info else self._workspace.path
+        if not Path(workspace).is_dir():
+            workspace = self._new_copies[id] = self._workspace.copy().path
         names = metadata.get("tools")
         chosen = {name: tool for name, tool in tools.items() if names is None or name in names}
         agent = Agent(
@@ -148,8 +158,11 @@ class Sessions:
             model=metadata.get("model") or DEMO,
             tools=list(chosen.values()),
             policy=Policy(),
-            workspace=metadata.get("workspace") or self._workspace.path,
+            workspace=workspace,
             max_steps=50,
             tool_timeout=120.0,
         )
         return Chat(agent, session)
+
+    def _folder(self, info: SessionInfo) -> str:
+        return str(self._new_copies.get(info.id) or info.metadata.get("workspace") or self._workspace.path)

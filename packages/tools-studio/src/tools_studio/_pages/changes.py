@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from tools_workspace import Workspace
+    from tools_studio._studio import Studio
 
 
 async def show_changes(request: Request) -> Response:
@@ -30,25 +30,26 @@ async def show_list(request: Request) -> Response:
 
 async def change(request: Request) -> Response:
     """Apply or discard a copy, or undo applied changes."""
-    workspace, parameters = studio_of(request).workspace, request.path_params
+    parameters = request.path_params
     message = ""
     try:
-        await run_in_threadpool(_change, workspace, parameters["action"], parameters["id"])
+        await run_in_threadpool(_change, studio_of(request), parameters["action"], parameters["id"])
     except WorkspaceError as error:
         message = str(error)
     studio_of(request).hub.publish("changes")
     return await page(request, "_changes.html", message=message)
 
 
-def _change(workspace: Workspace, action: str, id: str) -> None:
+def _change(studio: Studio, action: str, id: str) -> None:
     if action == "undo":
-        workspace.undo(id)
+        studio.workspace.undo(id)
         return
-    copy = next((copy for copy in workspace.copies() if copy.id == id), None)
+    copy = next((copy for copy in studio.workspace.copies() if copy.id == id), None)
     if copy is None or action not in ("apply", "discard"):
         raise HTTPException(404, f"There is no copy {id}.")
     if action == "apply":
-        copy.apply(title="ask-tools ui")
+        title = studio.sessions.titles.get(copy.path)
+        copy.apply(title=f"{title}, ask-tools ui" if title else "ask-tools ui")
     copy.discard()
 
 

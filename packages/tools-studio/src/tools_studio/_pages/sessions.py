@@ -132,7 +132,8 @@ async def _attempt(function: Callable[[], Any]) -> Any:
         return await run_in_threadpool(function)
     except ERRORS as error:
         status = 404 if isinstance(error, KeyError) else 409
-        raise HTTPException(status, f"Unknown: {error.args[0]}" if status == 404 else str(error)) from error
+        text = str(error.args[0] if status == 404 else error)
+        raise HTTPException(status, f"{text[:1].upper()}{text[1:]}") from error
 
 
 def _approve(session: Session, body: Mapping[str, Any]) -> None:
