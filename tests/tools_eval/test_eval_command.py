@@ -131,6 +131,7 @@ def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server
     [
         ([], "no model: use --model PROVIDER:NAME"),
         (["--model", "gpt-5"], "expected a model such as openai:gpt-5"),
+        (["--model", "missing.py:model"], "missing.py cannot be loaded: FileNotFoundError"),
         (["--model", "scripted:words", "nothing"], "no case matches nothing"),
         (["--model", "scripted:words", "missing.toml"], "does not exist"),
         (["--model", "scripted:words", "--html", "reports/page.html"], "its folder does not exist"),

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from tools_eval._cases import Case, CaseError, load_cases
-from tools_eval._expect import Condition, ExpectedCall
+from tools_eval._cases import Case, load_cases
+from tools_eval._expect import CaseError, Condition, ExpectedCall
 from tools_eval._record import RecordingProvider, ReplayError, ReplayProvider
 from tools_eval._report import Attempt, Blame, Change, Collision, Rate, Report
 from tools_eval._run import Model, evaluate

@@ -8,20 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from runpy import run_path
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, PlainValidator, PrivateAttr, ValidationError, model_validator
 
 from tools_agent import Message, System, User, message_from_dict
 from tools_core import ToolCall
-from tools_eval._expect import ExpectedCall, Schemas, assign
+from tools_eval._expect import CaseError, ExpectedCall, Schemas, assign, run_file
 
 NO_CALL = "(no call)"
-
-
-class CaseError(ValueError):
-    """A file of cases that cannot be used; the message has the file, the line and the key."""
 
 
 def _as_list(value: Any) -> Any:
@@ -194,10 +189,7 @@ def _load(path: Path) -> list[Case]:
 
 
 def _python_cases(path: Path) -> list[Any]:
-    try:
-        cases = run_path(str(path)).get("cases")
-    except (Exception, SystemExit) as error:  # the user's code may raise anything
-        raise CaseError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+    cases = run_file(path).get("cases")
     if not isinstance(cases, list):
         raise CaseError(f"{path} has no list `cases`; a Python file of cases has one: cases = [Case(...)]")
     return cases

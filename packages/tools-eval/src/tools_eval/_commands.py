@@ -8,8 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
-from runpy import run_path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tools_core.command import CommandError, ProgressLine, is_terminal, load_tools, write, write_json
 
@@ -67,7 +66,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Evaluate, write the reports, and return the exit code."""
     from tools_agent import ProviderError
-    from tools_eval._cases import CaseError
+    from tools_eval._expect import CaseError
     from tools_eval._run import evaluate
 
     if options.suggest:
@@ -124,6 +123,7 @@ def _texts(case: Case) -> list[str]:
 
 
 def _model(label: str) -> Model:
+    from tools_eval._expect import run_file
     from tools_eval._run import Model
 
     if label == "scripted:words":
@@ -137,10 +137,8 @@ def _model(label: str) -> Model:
         return Model(label, recording, recording.model)
     path, _, name = label.rpartition(":")
     if path.endswith(".py"):
-        if not Path(path).is_file():
-            raise CommandError(f"the file {path} does not exist")
-        provider = run_path(path).get(name)
-        if provider is None or not hasattr(provider, "astream"):
+        provider: Any = run_file(Path(path)).get(name)
+        if not hasattr(provider, "astream"):
             raise CommandError(f"{label} is not a provider: it has no method astream")
         return Model(label, provider)
     return Model.named(label)

@@ -16,6 +16,10 @@ from tools_core import schema as json_schema
 Schemas = Mapping[str, Mapping[str, Any]]  # the input schemas of the offered tools, by name
 
 
+class CaseError(ValueError):
+    """A file of cases that cannot be used; the message has the file, and for TOML the line and the key."""
+
+
 class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=True):
     """A condition on one argument. A value that is not a table is the condition `equals`."""
 
@@ -121,12 +125,20 @@ def assign(
     return max(options, key=len)
 
 
+def run_file(path: Path) -> dict[str, Any]:
+    """Run a Python file, and return its names. Raises CaseError with the reason if it fails."""
+    try:
+        return run_path(str(path))
+    except (Exception, SystemExit) as error:  # the user's code may raise anything
+        raise CaseError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
+
+
 def _function(reference: str, folder: Path) -> Callable[[Any], object]:
     """Return the function of `FILE.py:NAME`, relative to the case file, or of `package.module:NAME`."""
     place, _, name = reference.rpartition(":")
     try:
-        if place.endswith(".py"):
-            return run_path(str(folder / place))[name]  # type: ignore[no-any-return]
-        return getattr(import_module(place), name)  # type: ignore[no-any-return]
-    except (AttributeError, ImportError, KeyError, OSError, ValueError) as error:
-        raise ValueError(f"{reference!r} is not a function: expected FILE.py:NAME or package.module:NAME") from error
+        names = run_file(folder / place) if place.endswith(".py") else vars(import_module(place))
+        return names[name]  # type: ignore[no-any-return]
+    except (ImportError, KeyError, ValueError) as error:
+        expected = "expected FILE.py:NAME or package.module:NAME"
+        raise ValueError(f"{reference!r} is not a function ({error}): {expected}") from error

@@ -14,7 +14,8 @@ from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Sess
 from tools_core import InvalidArguments, Tool, ToolCall
 from tools_core.command import CommandError, load_tools
 from tools_core.files import is_inside
-from tools_eval._cases import NO_CALL, Case, CaseError
+from tools_eval._cases import NO_CALL, Case
+from tools_eval._expect import CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
 from tools_eval._words import sentences, similarity, tool_words
 
