@@ -9,6 +9,8 @@ import threading
 from base64 import urlsafe_b64encode
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -97,6 +99,21 @@ def url(tmp_path, monkeypatch):
         server.shutdown()
 
 
+@pytest.fixture(autouse=True)
+def keyrings(monkeypatch):
+    """The module `keyring`, without the keyring of the user who runs the tests; None if it is not installed."""
+    if find_spec("keyring") is None:
+        yield None
+        return
+    import keyring
+
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    before = keyring.get_keyring()
+    keyring.set_keyring(keyring.core.load_keyring("keyring.backends.fail.Keyring"))
+    yield keyring
+    keyring.set_keyring(before)
+
+
 def test_a_login_in_the_browser_is_stored_in_a_private_file_and_used(url, ask_tools, tmp_path):
     done = ask_tools("mcp", "add", "notes", url, "--login", "--yes")
     assert "/authorization?" in done.err
@@ -107,6 +124,17 @@ def test_a_login_in_the_browser_is_stored_in_a_private_file_and_used(url, ask_to
     assert "t1" not in (tmp_path / "config/ask-tools/mcp.json").read_text()
     ask_tools("mcp", "remove", "notes")
     assert not login.exists()
+
+
+@pytest.mark.skipif(find_spec("keyring") is None, reason="needs keyring")
+def test_a_login_is_stored_in_the_keyring(url, ask_tools, tmp_path, keyrings):
+    keyrings.set_keyring(keyrings.core.load_keyring("keyring_in_a_file.Keyring"))
+    ask_tools("mcp", "add", "notes", url, "--login", "--yes")
+    assert not (tmp_path / "config/ask-tools/mcp-logins").exists()
+    assert "t1" in (tmp_path / "keyring.json").read_text()
+    assert ask_tools("call", "whoami").out == "ann\n"
+    ask_tools("mcp", "remove", "notes")
+    assert "t1" not in (tmp_path / "keyring.json").read_text()
 
 
 def test_an_expired_token_is_refreshed_without_a_browser(url, ask_tools, tmp_path):
