@@ -48,6 +48,15 @@ def test_a_chat_waits_for_approval_and_continues_with_it(files):
     assert (files.workspace / "summary.md").exists()
 
 
+def test_the_list_shows_which_session_waits_for_the_user(files):
+    path = chat(files, "What is here?", tools=["list_directory", "write_file"])
+    html = wait_for(files, path, "waits for approval")
+    assert "waits for you" in wait_for(files, "/sessions-list", "waits for you")
+    files.post(f"{path}/deny", {"call_id": re.search(r'name="call_id" value="([^"]+)"', html)[1], "reason": ""})
+    wait_for(files, path, "completed")
+    assert "waits for you" not in files.get("/sessions-list").text
+
+
 def test_arguments_are_edited_before_a_call_is_approved(files):
     path = chat(files, "What is here?", tools=["list_directory", "write_file"])
     call = re.search(r'name="call_id" value="([^"]+)"', wait_for(files, path, "waits for approval"))[1]

@@ -55,6 +55,7 @@ class Sessions:
         self.errors: dict[str, str] = {}  # of the last runs
         self._new_copies: dict[str, str] = {}  # for sessions whose copy was applied or discarded
         self._lengths: dict[str, int] = {}
+        self._waiting: dict[tuple[str, int], bool] = {}  # by id and length
         self._tasks: set[asyncio.Task[None]] = set()
 
     def all(self) -> list[SessionInfo]:
@@ -68,6 +69,16 @@ class Sessions:
     def open(self, id: str) -> Session:
         """Open a session. Raises KeyError for an unknown one."""
         return Session.open(self.store, id)
+
+    def is_waiting(self, info: SessionInfo) -> bool:
+        """Return whether a call of a session waits for the user; each length of a session is read once."""
+        key = info.id, info.length
+        if key not in self._waiting:
+            self._waiting[key] = False
+            with suppress(*ERRORS):
+                session = self.open(info.id)
+                self._waiting[key] = bool(session.pending_approvals or session.pending_questions)
+        return self._waiting[key]
 
     @property
     def titles(self) -> dict[str, str]:
