@@ -44,10 +44,6 @@ def test_a_call_that_the_schema_rejects_fails_the_case(schemas):
     assert problem.startswith("weather: units must be")
 
 
-def test_an_argument_can_be_required_to_be_absent(schemas):
-    assert judge({"topic": {"absent": True}}, {"city": "Oslo"}, schemas) == []
-
-
 def calls(*names):
     return [
         ToolCall(str(index), name, {"city": "x"} if name == "weather" else {"topic": "x"})
@@ -86,7 +82,6 @@ BAD = [  # the second case of a file, the line of the mistake, and the message
     ('question = "?"\n\n[[case.expect]]\ntool = "x"\narguments.days = { minimun = 1 }', 10, "days.minimun"),
     ('question = "?"\nexpect = { tool = "x", arguments = { a = {} } }', 7, "{ equals = {} }"),
     ('question = "?"\nexpect = { tool = "x", arguments = { a = { check = "no:name" } } }', 7, "FILE.py:NAME"),
-    ('question = "?"\nno_call = true\nexecute = true', 5, "workspace"),
 ]
 
 

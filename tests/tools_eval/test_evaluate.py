@@ -155,7 +155,7 @@ def test_calls_run_in_a_copy_of_the_workspace_if_the_case_wants_it(tmp_path):
     replies = [ToolCall(None, *call) for call in calls]
     expect = [ExpectedCall(tool=name) for name, _ in calls]
     tools = ["read_file", "delete_path", "bash"]
-    case = Case(question="Clean up", expect=expect, ordered=True, tools=tools, execute=True, workspace=str(tmp_path))
+    case = Case(question="Clean up", expect=expect, ordered=True, tools=tools, workspace=str(tmp_path))
     provider = ScriptedProvider(*replies, "Done.")
     report = evaluate([case], {"m": provider})
     assert report.rate == (1, 1), report.attempts

@@ -43,8 +43,8 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         no_call: The model must not call a tool.
         tools: Patterns that select the offered tools; a case file has them for all of its cases.
         distractors: The number of other installed tools that are offered as well, the most similar ones.
-        execute: Run the calls, in a copy of `workspace`, until the model has replied; all calls are checked. Commands
-            are refused unless `approve` is "all".
+        workspace: A folder, relative to the file. An agent runs the calls in a copy of it until the model has replied;
+            all calls are checked. Commands are refused unless `approve` is "all".
     """
 
     name: str = ""
@@ -58,7 +58,6 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     no_call: bool = False
     tools: list[str] = []
     distractors: int = 0
-    execute: bool = False
     workspace: str | None = None
     approve: str | None = None
     _file: Path = PrivateAttr(default=Path())
@@ -71,8 +70,6 @@ class Case(BaseModel, frozen=True, extra="forbid"):
             raise ValueError("a case has expect, any_of, forbid or no_call")
         if self.no_call and (self.expect or self.any_of):
             raise ValueError("a case with no_call expects no calls")
-        if self.execute and not self.workspace:
-            raise ValueError("a case with execute has a workspace, the folder that is copied")
         if not self.name:
             object.__setattr__(self, "name", self.conversation[-1].content)  # type: ignore[attr-defined]
         return self

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 A case file lists questions, and for each the expected tool and arguments: see docs/evaluation.md. Tools are not run,
-unless a case has `execute`. Models have the retries, keys and addresses of tools-agent.
+unless a case has a `workspace`. Models have the retries, keys and addresses of tools-agent.
 
 models: openai:gpt-5 and other models of tools-agent; replay:FILE.jsonl, a recording; FILE.py:NAME, a provider in a
 file; scripted:words, a script that compares words: it shows how evaluation works, and says nothing about models.
@@ -108,7 +108,8 @@ def _cases(patterns: list[str]) -> list[Case]:
     if missing := next((name for name in names if name.endswith((".toml", ".py"))), None):
         raise CommandError(f"the file {missing} does not exist")
     if not paths and not Path("evals").is_dir():
-        raise CommandError("the folder evals does not exist here", "name a file of cases", "see ask-tools eval --help")
+        hints = ["name a file of cases", "or write one: ask-tools eval --suggest TOOL > cases.toml"]
+        raise CommandError("the folder evals does not exist here", *hints)
     cases = load_cases(*(paths or ["evals"]))
     selected = [
         case for case in cases if not names or any(fnmatchcase(text, name) for name in names for text in _texts(case))

@@ -31,7 +31,6 @@ class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     maximum: int | float | None = None
     json_schema: dict[str, Any] | None = Field(default=None, alias="schema")
     check: Callable[[Any], object] | None = None
-    absent: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -65,10 +64,8 @@ class Condition(BaseModel, frozen=True, extra="forbid", arbitrary_types_allowed=
     def problem(self, arguments: Mapping[str, Any], name: str) -> str | None:
         """Return why an argument does not meet the condition, or None."""
         if name not in arguments:
-            return None if self.absent else f"{name} is missing"
+            return f"{name} is missing"
         value = arguments[name]
-        if self.absent:
-            return f"{name} must be absent, got {value!r}"
         if "equals" in self.model_fields_set and not json_schema.compile({"const": self.equals}).is_valid(value):
             return f"{name} must be {self.equals!r}, got {value!r}"
         for schema in self._schemas():

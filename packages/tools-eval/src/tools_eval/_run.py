@@ -132,7 +132,7 @@ class _Evaluation:
             question = case.conversation[-1].content  # type: ignore[attr-defined]
             attempt = Attempt(case=case.name, model=model.label, question=question, expected=case.expected_tools[0])
             try:
-                replies = await (self._execute(case, model) if case.execute else self._ask(case, model, definitions))
+                replies = await (self._execute(case, model) if case.workspace else self._ask(case, model, definitions))
             except ProviderError as error:
                 attempt = replace(attempt, error=str(error))
             else:
@@ -193,7 +193,7 @@ class _Evaluation:
 
     async def _find_blames(self, report: Report) -> list[Blame]:
         """Repeat each failing case without single sentences."""
-        cases = {case.name: case for case in self.cases if not case.execute}
+        cases = {case.name: case for case in self.cases if not case.workspace}
         models = {model.label: model for model in self.models}
         trials: list[tuple[Case, Model, str, str]] = []
         rates = report.rates("case", "model")

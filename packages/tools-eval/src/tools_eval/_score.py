@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any, NamedTuple, TypeAlias
 
 from tools_core import Tool
-from tools_core.formats import anthropic, gemini, openai
+from tools_core.formats import openai
 from tools_core.schema import resolve
 from tools_eval._words import sentences, similarity, tool_words
 
@@ -43,12 +43,11 @@ class Finding(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The points of a definition, of 100, and its tokens for each provider."""
+    """The points of a definition, of 100."""
 
     tool: str
     points: int
     findings: list[Finding]
-    tokens: dict[str, int]
 
 
 def score(tools: Iterable[Tool], neighbours: Iterable[Tool] = ()) -> list[Score]:
@@ -71,7 +70,6 @@ def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
     definition = tool.definition
     text = "" if _PLACEHOLDER.match(definition["description"]) else definition["description"].strip()
     parameters = _parameters(definition["input_schema"])
-    tokens = {item.name: item.tokens([tool]) for item in (openai, anthropic, gemini)}
     problems: dict[str, Problem] = {
         "purpose": _purpose(text),
         "when": _when(text),
@@ -80,10 +78,10 @@ def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
         "limits": _limits(text, parameters),
         "parameters": _undescribed(parameters),
         "examples": _examples(text, tool, parameters),
-        "length": _length(text, max(tokens.values())),
+        "length": _length(text, openai.tokens([tool])),
     }
     findings = [Finding(name, WEIGHTS[name], *problem) for name, problem in problems.items() if problem]
-    return Score(tool.name, 100 - sum(finding.points for finding in findings), findings, tokens)
+    return Score(tool.name, 100 - sum(finding.points for finding in findings), findings)
 
 
 _PLACEHOLDER = re.compile(r"\W*(describe here|todo|fixme|tbd)\b", re.IGNORECASE)  # as of `ask-tools new`
