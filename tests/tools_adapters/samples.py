@@ -37,7 +37,7 @@ def fail(options: dict[str, int] | None = None) -> str:
 
 
 def removal():
-    """A tool that requires approval, and the list of what it removed."""
+    """A tool that requires approval, and the list of removed paths."""
     removed = []
 
     @tool(requires_approval=True)

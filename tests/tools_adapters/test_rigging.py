@@ -22,7 +22,7 @@ class Hammer(StrictToolset):
     name = "Hammer"
     description = "A tool for hitting things."
 
-    def hit(self, target: Annotated[str, "Target of the hit"], times: Annotated[int, "How often"] = 1) -> str:
+    def hit(self, target: Annotated[str, "Target of the hit"], times: Annotated[int, "Number of hits"] = 1) -> str:
         """Hit something."""
         return f"Hit {target} with a hammer." * times
 
@@ -41,7 +41,7 @@ def test_the_description_lists_functions_by_name_with_types_and_texts():
             ToolFunction(
                 "hit",
                 "Hit something.",
-                [ToolParameter("target", "str", "Target of the hit"), ToolParameter("times", "int", "How often")],
+                [ToolParameter("target", "str", "Target of the hit"), ToolParameter("times", "int", "Number of hits")],
             ),
         ],
     )

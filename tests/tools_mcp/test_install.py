@@ -161,15 +161,6 @@ def test_tables_and_comments_of_a_toml_file_are_preserved(home):
     assert file.read_text() == TOML
 
 
-def test_an_inline_table_is_edited_in_place(home):
-    file = written(home, "codex", 'mcp_servers = { other = { command = "a" } }\n')
-    assert main(["mcp", "install", "codex"]) == 0
-    assert entries(file, "mcp_servers") == {
-        "other": {"command": "a"},
-        "ask-tools": {"command": sys.executable, "args": SERVE},
-    }
-
-
 def test_another_installation_preserves_additions_of_the_user(home, capsys):
     assert main(["mcp", "install", "cursor"]) == 0
     file = home / FILES["cursor"][0]

@@ -19,7 +19,7 @@ from samples import PNG, fail, leave, picture, removal, weather
 from tools_adapters import from_llm, to_llm
 from tools_core import Context, DefinitionError, Image, Result
 
-# A model for the command and the library: it makes the calls of the prompt, and repeats their results.
+# A model for the command and the library. It runs the calls of the prompt, and repeats their results.
 MODEL = """
 import json
 
@@ -201,7 +201,7 @@ def chain(models, tools, *calls, asynchronous=False, **options):
     model, tools = models[asynchronous], to_llm(tools, asynchronous=asynchronous, **options)
     response = model.chain(json.dumps(calls), tools=tools, after_call=lambda *about: results.append(about[2]))
     asyncio.run(response.text()) if asynchronous else response.text()
-    return sorted(results, key=lambda result: result.tool_call_id)  # those of an AsyncModel come as they end
+    return sorted(results, key=lambda result: result.tool_call_id)  # an AsyncModel sorts results by their end
 
 
 BOTH = pytest.mark.parametrize("asynchronous", [False, True])

@@ -1,4 +1,4 @@
-"""Servers of the tests, in this process and in processes of their own, and a client that writes raw lines."""
+"""Servers in this process and in child processes, and a client that writes raw lines."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def envelope():
 
 
 class Lines:
-    """A client on the standard streams of a server, which writes what it is given."""
+    """A client on the standard streams of a server, which writes any lines."""
 
     def __init__(self, command, cwd, **environ):
         streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -59,7 +59,7 @@ class Lines:
         return self.ask("tools/call", {"name": name, "arguments": arguments, **params}, id)
 
     def close(self):
-        """Close the server's input, and return its exit code and what it wrote to standard error."""
+        """Close the server's input, and return its exit code and its standard error."""
         _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors.decode()
 

@@ -1,4 +1,4 @@
-"""Command lines of `ask-tools serve` that are wrong: each is refused with what would work."""
+"""`ask-tools serve` with wrong options: the errors name the right ones."""
 
 import pytest
 

@@ -55,18 +55,18 @@ def deploy(request):
 
 
 def ask(server, mode, answers, count=1, capability=True, tool="save", **arguments):
-    """Make calls with a client whose user gives these answers; return the results and what the user was shown."""
-    shown = []
+    """Run calls with a client whose user gives these answers; return the results and the forms that the user saw."""
+    forms = []
 
     async def elicit(_, params):
-        shown.append(params)
-        action, content = answers[min(len(shown), len(answers)) - 1]
+        forms.append(params)
+        action, content = answers[min(len(forms), len(answers)) - 1]
         return ElicitResult(action=action, content=content)
 
     async def main():
         options = {"elicitation_callback": elicit} if capability else {}
         async with Client(server.lowlevel, mode=mode, **options) as client:
-            return [await client.call_tool(tool, arguments or {"name": "a"}) for _ in range(count)], shown
+            return [await client.call_tool(tool, arguments or {"name": "a"}) for _ in range(count)], forms
 
     return anyio.run(main)
 
@@ -79,13 +79,13 @@ def test_an_accepted_call_runs(mode, save, calls):
 
 
 def test_an_empty_form_approves_one_call(mode, save, calls):
-    answers, shown = ask(Server([save]), mode, [("accept", None)], count=2)
-    assert ([answer.is_error for answer in answers], len(shown)) == ([False, False], 2)
+    answers, forms = ask(Server([save]), mode, [("accept", None)], count=2)
+    assert ([answer.is_error for answer in answers], len(forms)) == ([False, False], 2)
 
 
-def test_an_approval_for_the_session_is_not_asked_for_again(mode, save, calls):
-    _, shown = ask(Server([save]), mode, [("accept", {"scope": "run"})], count=3)
-    assert (calls, len(shown)) == (["a"] * 3, 1)
+def test_an_approval_for_the_session_holds_for_later_calls(mode, save, calls):
+    _, forms = ask(Server([save]), mode, [("accept", {"scope": "run"})], count=3)
+    assert (calls, len(forms)) == (["a"] * 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_a_client_without_elicitation_gets_advice(mode, save, calls):
 
 
 def test_allowed_tools_need_no_approval(mode, save, calls):
-    [result], shown = ask(Server([save], allow=["sa*"]), mode, [], capability=False)
-    assert (result.is_error, shown) == (False, [])
+    [result], forms = ask(Server([save], allow=["sa*"]), mode, [], capability=False)
+    assert (result.is_error, forms) == (False, [])
 
 
 def test_a_tool_with_a_shared_name_can_be_allowed(mode, save, calls):
@@ -135,14 +135,14 @@ def test_arguments_cannot_change_the_layout_of_the_question(mode, save):
 
 
 def test_arguments_that_are_too_long_to_show_need_another_approval(mode, save, calls):
-    [result], shown = ask(Server([save]), mode, [("accept", {"scope": "once"})], name="x" * 40_000)
-    assert (shown, calls) == ([], [])
+    [result], forms = ask(Server([save]), mode, [("accept", {"scope": "once"})], name="x" * 40_000)
+    assert (forms, calls) == ([], [])
     assert "The arguments have 40," in result.content[0].text
     assert "Server(allow=['save'])" in result.content[0].text
 
 
 def rounds(server, *requests):
-    """Send calls as a client of 2026-07-28 that answers by itself; each request is a function of the answer before."""
+    """Send calls as a client of 2026-07-28; each request is a function of the previous answer."""
 
     async def elicit(*_):
         raise AssertionError("the test answers")
@@ -183,7 +183,7 @@ def test_the_stateless_protocol_asks_in_a_result(save, calls):
     ],
     ids=["forged", "other arguments"],
 )
-def test_an_approval_is_for_the_call_that_was_shown(save, calls, changes):
+def test_an_approval_is_valid_only_for_its_call(save, calls, changes):
     with pytest.raises(ExceptionGroup) as caught:
         rounds(Server([save]), first, lambda answer: accepted(answer, **changes))
     assert caught.group_contains(MCPError, match="requestState", depth=None)
@@ -191,7 +191,7 @@ def test_an_approval_is_for_the_call_that_was_shown(save, calls, changes):
 
 
 @pytest.mark.parametrize("changes", [{"request_state": None}, {"input_responses": {}}], ids=["no state", "no answer"])
-def test_an_answer_without_its_question_is_asked_for_again(save, calls, changes):
+def test_an_answer_without_its_question_is_requested_again(save, calls, changes):
     _, again = rounds(Server([save]), first, lambda answer: accepted(answer, **changes))
     assert isinstance(again, InputRequiredResult)
     assert calls == []
@@ -214,7 +214,7 @@ def test_a_question_without_an_answer_ends_the_call(mode, deploy, answer):
     assert "The user did not answer." in result.content[0].text
 
 
-def test_an_answer_that_is_not_a_choice_is_refused(mode, deploy):
+def test_an_answer_outside_the_choices_is_refused(mode, deploy):
     [result], _ = ask(Server([deploy]), mode, [("accept", {"answer": "mars"})], tool="deploy")
     assert result.is_error
     assert "'mars' is not one of eu, us" in result.content[0].text
@@ -267,13 +267,6 @@ def test_calls_of_code_that_ran_are_not_repeated_for_another_question(mode, save
     else:  # each question starts the code again
         assert (result.is_error, calls, len(forms)) == (True, ["a"], 1)
         assert "run only the rest" in result.content[0].text
-
-
-def test_a_rule_that_denies_holds_for_calls_of_code(mode, save, calls):
-    policy = Policy([{"decision": "deny", "tool": "save"}, {"decision": "allow", "tool": "run_code"}])
-    [result], _ = ask(Server([CodeMode([save])], policy=policy), mode, [], tool="run_code", code="save(name='a')")
-    assert "save was not run" in result.content[0].text
-    assert calls == []
 
 
 def test_equal_questions_of_calls_at_once_are_all_answered(mode):

@@ -1,4 +1,4 @@
-"""The server over HTTP: who may call it, what belongs to whom, and what a client that leaves takes with it."""
+"""The server over HTTP: authentication, limits, runs of clients, and disconnected clients."""
 
 import gc
 import json
@@ -81,7 +81,7 @@ def test_requests_of_browsers_and_invalid_requests_are_refused(program, envelope
 
 
 @pytest.mark.slow
-def test_a_body_that_is_too_large_is_refused(program, envelope):
+def test_a_large_body_is_refused(program, envelope):
     headers, _ = request("tools/list", envelope=envelope)
     assert post(program, headers, "x" * (5 << 20)).status_code == 413
 
@@ -129,7 +129,7 @@ def test_too_many_idle_sessions_end_the_longest_idle_one(session):
         session()
     assert used("ping").status_code == 200
     newest = session()
-    assert [each("ping").status_code for each in (oldest, used, newest)] == [404, 200, 200]
+    assert [send("ping").status_code for send in (oldest, used, newest)] == [404, 200, 200]
 
 
 def test_refused_requests_end_no_session(session):
@@ -143,11 +143,11 @@ def test_refused_requests_end_no_session(session):
 def test_idle_sessions_keep_no_large_requests(session):
     tracemalloc.start()
     try:
-        for _ in range(30):
+        for _ in range(40):
             answer = session()("tools/call", {"name": "count", "arguments": {"text": "x" * 1_000_000}})
             assert "1000000" in answer.text
         gc.collect()
-        assert tracemalloc.get_traced_memory()[0] < 20_000_000
+        assert tracemalloc.get_traced_memory()[0] < 60_000_000  # 3 MB for each session otherwise
     finally:
         tracemalloc.stop()
 
@@ -247,7 +247,7 @@ def test_ctrl_c_cancels_running_calls_without_tracebacks(tmp_path, serving, enve
 def test_a_server_with_a_token_refuses_other_clients(tmp_path, serving, envelope):
     with serving(tmp_path, [*PROGRAM, "--http"], TOKEN="secret") as (_, port):  # noqa: S106  (a sample)
         headers, body = request("tools/list", envelope=envelope)
-        for sent in ({}, *({"Authorization": each} for each in ("Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"))):
+        for sent in ({}, *({"Authorization": value} for value in ("Bearer wrong", "Basic c2VjcmV0", b"Bearer \xff"))):
             answer = post(port, headers | sent, body)
             assert answer.status_code == 401
             assert answer.headers["www-authenticate"].startswith("Bearer ")
@@ -297,7 +297,7 @@ def test_requests_with_another_host_or_origin_are_refused(host, url, good, bad, 
     app = Server([]).http_app(host=host, url=url, token="secret")  # noqa: S106  (a sample)
     headers["Authorization"] = "Bearer secret"
     with TestClient(app) as client:
-        for name, status in [*((each, 200) for each in good), *((each, 421) for each in bad)]:
+        for name, status in [*((name, 200) for name in good), *((name, 421) for name in bad)]:
             assert client.post("/mcp", headers=headers | {"Host": name}, content=body).status_code == status
         if url is not None:
             headers["Host"] = good[0]
@@ -314,7 +314,7 @@ def test_the_command_reads_its_token_from_a_file(tmp_path, serving, envelope):
         headers, body = request("tools/list", envelope=envelope)
         assert post(port, headers, body).status_code == 401
         answer = post(port, headers | {"Authorization": "Bearer secret"}, body)
-        names = [each["name"] for each in answer.json()["result"]["tools"]]
+        names = [item["name"] for item in answer.json()["result"]["tools"]]
         headers, body = request("tools/call", {"name": "job_output", "arguments": {}}, envelope=envelope)
         answer = post(port, headers | {"Authorization": "Bearer secret"}, body)
         assert "no session" in answer.json()["result"]["content"][-1]["text"]

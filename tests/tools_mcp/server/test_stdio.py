@@ -1,4 +1,4 @@
-"""The server on standard streams, as clients start it: lines in, lines out, and nothing else."""
+"""The server on standard streams, as clients start it."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import pytest
 pytestmark = pytest.mark.slow  # each starts a process
 
 
-def test_what_tools_print_never_reaches_the_client_and_what_they_read_is_empty(lines):
+def test_tools_cannot_read_or_write_the_streams_of_the_protocol(lines):
     client = lines()
     client.start()
     assert client.call("shout", {})["result"]["content"][0]["text"] == "ok"
@@ -23,7 +23,7 @@ def test_a_result_larger_than_a_pipe_arrives(lines):
     assert len(client.call("big", {"size": 3_000_000})["result"]["content"][0]["text"]) == 3_000_000
 
 
-def test_lines_that_are_not_messages_are_answered_and_harm_nothing(lines):
+def test_an_invalid_line_is_answered_with_an_error(lines):
     client = lines()
     client.start()
     client.write(b"{nonsense", b"[]", b"42", b"", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"[" * 100_000)
@@ -31,11 +31,11 @@ def test_lines_that_are_not_messages_are_answered_and_harm_nothing(lines):
     assert "result" in client.call("read", {})
 
 
-def test_both_eras_are_served_each_by_its_first_request(lines, envelope):
+def test_the_first_request_selects_the_protocol(lines, envelope):
     old, new = lines(), lines()
     assert old.start()["result"]["protocolVersion"] == "2025-11-25"
-    found = new.ask("server/discover", {"_meta": envelope})["result"]
-    assert "2026-07-28" in found["supportedVersions"]
+    discovered = new.ask("server/discover", {"_meta": envelope})["result"]
+    assert "2026-07-28" in discovered["supportedVersions"]
     listed = new.ask("tools/list", {"_meta": envelope})["result"]
     assert (listed["resultType"], listed["cacheScope"]) == ("complete", "private")
     assert "ttlMs" in listed
@@ -92,7 +92,7 @@ def test_jobs_of_the_shell_end_with_the_connection(lines, tmp_path):
         assert alive.read() == b""  # at its end
 
 
-def test_a_package_that_is_installed_or_removed_is_announced(lines, tmp_path):
+def test_clients_are_notified_when_a_package_is_installed_or_removed(lines, tmp_path):
     site, info = tmp_path / "site", tmp_path / "site/made-1.0.dist-info"
     site.mkdir()
     client = lines("serve", PYTHONPATH=str(site))
