@@ -182,9 +182,9 @@ def test_bytes_around_the_match_do_not_change(before, after, way, ending):
             "if x:\n\treturn 1\n", "if x:\n    return 1", "line 2 is '\\treturn 1', but old_string has", id="tab"
         ),
         pytest.param("def f():\n    pass  \n", "def f():\n    pass\n", "line 2 is '    pass  '", id="trailing"),
-        pytest.param("say(\u201chi\u201d)\n", 'say("hi")', "differs only in spelling, such as quotes", id="quotes"),
+        pytest.param("say(\u201chi\u201d)\n", 'say("hi")', "differs only in case, quotes or spaces", id="quotes"),
         pytest.param("a\u00a0b\n", "a b", "differs only in white space", id="no-break space"),
-        pytest.param("Hello World\n", "hello world", "which differs only in upper and lower case", id="case"),
+        pytest.param("Hello World\n", "hello world", "which differs only in case", id="case"),
         pytest.param(
             "x\na =  1\n",
             "a = 1",
@@ -192,23 +192,19 @@ def test_bytes_around_the_match_do_not_change(before, after, way, ending):
             id="inner spaces",
         ),
         pytest.param("a\nb\r\nc\r\nd\n", "a\nb\nc", "line 2 is 'b\\r', but", id="mixed endings"),
-        pytest.param("one\ntwo\n", "one\\ntwo", "line 1 matches with real newlines", id="escaped newline"),
-        pytest.param('print("a\\nb")\n', 'print("a\nb")', "line 1 matches with backslash escapes", id="a real newline"),
-        pytest.param("a\none\ntwo\n", "2\tone\n3\ttwo", "line 2 matches without the line numbers", id="line numbers"),
-        pytest.param("a\none", "one\n", "line 2 matches without the newlines at its ends", id="newline at the end"),
-        pytest.param(
-            "a\nvalue = compute(1)\n", "value = compute(2)", "closest match for its first line is line 2", id="similar"
-        ),
+        pytest.param("a\none\ntwo\n", "2\tone\n3\ttwo", "line 2 is 'one', but old_string has '2\\tone'", id="numbers"),
+        pytest.param("a\none", "one\n", "the file ends before line 3", id="newline at the end"),
+        pytest.param("a\nvalue = compute(1)\n", "value = compute(2)", "line 2 is 'value = compute(1)'", id="similar"),
         pytest.param("a\nb\nc\nd\n", "b\nc\nX", "line 4 is 'd', but old_string has 'X'", id="a later line"),
         pytest.param("a\nb", "b\nc\nd", "the file ends before line 3, where old_string has 'c'", id="past the end"),
-        pytest.param("x\nthe new text\n", "the old text", "closest match for its first line is line 2", id="by chance"),
-        pytest.param("cafe\u0301 x\n", "café x", "differs only in spelling", id="normal form"),
-        pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "differs only in spelling", id="several"),
+        pytest.param("x\nthe new text\n", "the old text", "line 2 is 'the new text'", id="by chance"),
+        pytest.param("cafe\u0301 x\n", "café x", "differs only in case, quotes or spaces", id="normal form"),
+        pytest.param("\tSay  \u2018x\u2019\n", "say 'x'", "differs only in case, quotes or spaces", id="several"),
         pytest.param(
             "éa\udcff b\n", "éa\ufffd b", "line 1 has bytes there that are not text", id="a byte that is not text"
         ),
-        pytest.param("abc\n", "12345", "no line resembles its first one", id="nothing alike"),
-        pytest.param("", "12345", "no line resembles its first one", id="empty file"),
+        pytest.param("abc\n", "12345", "no line resembles it", id="nothing alike"),
+        pytest.param("", "12345", "no line resembles it", id="empty file"),
     ],
 )
 def test_a_missing_text_names_the_closest_line_and_the_difference(edit, file, content, old, words):
@@ -289,14 +285,6 @@ def test_the_mode_stays_but_for_set_id_bits(edit, file):
     file.chmod(0o6751)
     edit(path="file.txt", old_string="old", new_string="new")
     assert stat.S_IMODE(file.stat().st_mode) == 0o751
-
-
-def test_an_applied_edit_is_recognized_by_its_surrounding_lines(edit, file):
-    file.write_text("def f():\n    return 2\n\ndef g():\n    return 3\n")
-    done = edit(path="file.txt", old_string="def f():\n    return 1", new_string="def f():\n    return 2")
-    assert "new_string is there already, in line 1" in done.error
-    chance = edit(path="file.txt", old_string="    return 1\n", new_string="    return 3\n")
-    assert "there already" not in chance.error
 
 
 def test_a_read_only_file_is_not_replaced(edit, file):

@@ -19,7 +19,7 @@ def resolve(text: Text, old: str, new: str, path: str, *, replace_all: bool) -> 
     """Return the changed spans in ascending order; ToolError (`conflict`) if the edit does not fit."""
     is_crlf, data, positions = _occurrences(text, old, overlapping=not replace_all)
     if not positions:
-        hint = near_miss(text.decoded(text.data), old, new)
+        hint = near_miss(text.decoded(text.data), old)
         raise ToolError(f"old_string is not in {path!r}; {hint}", "conflict")
     if len(positions) > 1 and not replace_all:
         lines = ", ".join(map(str, line_numbers(text.data, positions[:_NAMED])))
