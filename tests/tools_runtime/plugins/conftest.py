@@ -51,21 +51,3 @@ def by_user():
         return context.state["user"]
 
     return key, lambda user: Context(state={"user": user})
-
-
-class Cancels:
-    """Cancels the context of a call at an event."""
-
-    def __init__(self, kind, context):
-        self.kind = kind
-        self.context = context
-
-    @hookimpl
-    def on_event(self, event):
-        if event.kind == self.kind:
-            self.context.cancel()
-
-
-@pytest.fixture
-def cancels():
-    return Cancels
