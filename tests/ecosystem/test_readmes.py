@@ -29,9 +29,8 @@ from tools_core.command import main
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("*/README.md"))]  # examples/ included
 PAGES += [*sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("packages/*/README.md"))]
-# These take seconds, or need the SDKs of providers.
-LONG = {ROOT / "packages/tools-testing/README.md", ROOT / "docs/plugins.md"}
-LONG |= {ROOT / "docs/formats.md", ROOT / "docs/tutorial/package.md", ROOT / "docs/tutorial/publish.md"}
+# The pages that the fast tests run; the others take seconds, or need the SDKs of providers.
+QUICK = {ROOT / "README.md", ROOT / "tools-core/README.md", ROOT / "docs/tools.md", ROOT / "docs/results.md"}
 # Their programs need frameworks: tests/tools_adapters runs each in a separate environment.
 ELSEWHERE = {ROOT / "packages/tools-adapters/README.md", ROOT / "docs/adapters.md"}
 ELSEWHERE |= {ROOT / "docs/from-langchain.md", ROOT / "docs/from-openai-agents.md"}
@@ -148,7 +147,7 @@ def tidy(text):
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.slow if page in LONG else ()) for page in PAGES], ids=name_of
+    "page", [pytest.param(page, marks=() if page in QUICK else pytest.mark.slow) for page in PAGES], ids=name_of
 )
 def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, model_server, monkeypatch):
     for provider in ("OPENAI", "ANTHROPIC"):

@@ -51,6 +51,7 @@ def test_an_approval_in_another_process_runs_the_pending_call(place):
     assert "You asked: Look around" in (place / "summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_pending_calls_are_printed_uncut_without_a_terminal(place):
     prompt = "Look around, " + "very " * 100 + "carefully"
     run = ask("run", prompt, "--model", "scripted:demo", "--session", "demo", code=1)
@@ -65,6 +66,7 @@ def test_pending_calls_are_printed_uncut_without_a_terminal(place):
         assert [line for line in lines if line not in printed] == []
 
 
+@pytest.mark.slow
 def test_yes_approves_calls_and_json_prints_the_response(place):
     done = json.loads(ask("run", "Look", "--model", "scripted:demo", "--yes", "--json").out)
     assert (done["outcome"], done["steps"], done["pending"]) == ("completed", 3, [])
@@ -83,6 +85,7 @@ def test_the_demo_model_calls_a_tool_in_a_file(place):
     assert done.out.endswith("weather returned: Oslo: sunny for 1 d\n")
 
 
+@pytest.mark.slow
 def test_the_demo_model_deletes_one_file_too_many_in_a_preview_alone(place):
     (place / "notes.md").write_text("# Notes\n\nbuy milk\n")
     (place / "budget.csv").write_text("1,2\n")
@@ -110,6 +113,7 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     assert "interrupted: max_steps; continue with: ask-tools run --session s\n" in limited.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -131,6 +135,7 @@ def test_wrong_usage_is_an_error_and_creates_no_session(place, words, message):
         assert store.sessions() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["run", "Hi"], ["run"], ["sessions", "show"], ["sessions", "delete"]])
 def test_the_error_for_a_misspelt_session_suggests_the_right_name(words):
     with open_store() as store:
@@ -140,6 +145,7 @@ def test_the_error_for_a_misspelt_session_suggests_the_right_name(words):
     assert "there is no session 'tidi-up'\n  did you mean tidy-up?" in error
 
 
+@pytest.mark.slow
 def test_a_question_of_a_tool_is_answered_by_another_process(place):
     (place / "book.py").write_text(
         "from tools_core import Context, tool\n@tool(read_only=True)\ndef book(context: Context) -> str:\n"

@@ -166,6 +166,7 @@ with Agent("chat", store=SQLiteStore(store), model=model, tools=[pay, find_payme
 '''
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("killed_at", "repaired", "outcome", "payments"),
     [

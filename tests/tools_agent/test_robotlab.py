@@ -86,6 +86,7 @@ def test_a_result_message_has_the_data_or_the_error_of_its_call():
     assert (failed.is_success, failed.is_error, failed.error) == (False, True, "no such city")
 
 
+@pytest.mark.slow
 @given(MESSAGES)
 def test_each_message_survives_json_without_loss(message):
     again = type(message).from_dict(json.loads(message.to_json()))

@@ -207,7 +207,7 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 TestSessions = SessionMachine.TestCase
-TestSessions.settings = settings(max_examples=10, stateful_step_count=20, deadline=None)
+TestSessions.settings = settings(max_examples=5, stateful_step_count=15, deadline=None)
 
 
 @pytest.mark.slow

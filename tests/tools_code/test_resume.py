@@ -51,6 +51,7 @@ def test_a_call_that_needs_approval_pauses_the_code(place, tmp_path):
     assert path.read_text().splitlines() == ALL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills_in", ["pear", "fig!", "order"])
 def test_code_of_a_killed_process_resumes_without_repeating_completed_calls(place, tmp_path, kills_in):
     path = tmp_path / "runs"
@@ -131,6 +132,7 @@ def test_sets_have_the_same_order_when_code_resumes():
     assert output_of(agent) == "finished"
 
 
+@pytest.mark.slow
 def test_concurrent_calls_resume_in_any_order():
     @tool
     def double(number: int) -> int:

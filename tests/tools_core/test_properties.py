@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict
 from uuid import UUID
 
 import jsonschema
+import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def made_of(annotations):
     return tool(function, description="Made.")
 
 
+@pytest.mark.slow
 @given(st.data(), hints, hints)
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
 def test_the_body_runs_on_all_valid_arguments_and_no_others(data, first, second):

@@ -102,6 +102,7 @@ def test_text_of_models_cannot_leave_the_reports(cases, ask_tools, provide, tmp_
     assert not any(sign in (tmp_path / "report.md").read_text() for sign in ("<script>", "\x1b", "\n# x"))
 
 
+@pytest.mark.slow
 def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server):
     def reply(path, body):
         function = {"name": "grep", "arguments": '{"pattern": "x"}'}
@@ -126,6 +127,7 @@ def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server
     assert {attempt["tokens"] for attempt in report["attempts"]} == {15}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -158,6 +160,7 @@ def convert(unit: Literal["C", "F"], value: float) -> str:
 """
 
 
+@pytest.mark.slow
 def test_suggested_cases_can_be_loaded_and_name_the_examples(ask_tools, tmp_path):
     (tmp_path / "sample.py").write_text(SAMPLE)
     (tmp_path / "suggested.toml").write_text(ask_tools("eval", "--suggest", "sample.py"))

@@ -34,6 +34,7 @@ def test_a_package_that_is_not_installed_is_an_error_with_the_command(ask_tools)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", ["size:float, tags:list[str]", "text:str=x", "on:bool, unit:C|F, day:date"])
 @pytest.mark.parametrize("style", ["function", "toolset"])
 def test_the_cases_of_any_new_tool_are_valid(ask_tools, tmp_path, params, style):

@@ -130,6 +130,7 @@ def test_time(recorded):
 """
 
 
+@pytest.mark.slow
 def test_the_fixture_records_with_the_option_and_replays_without(pytester):
     pytester.makepyfile(test_clock=TEST)
     missing = pytester.runpytest_subprocess("-q", "-p", "no:cacheprovider")
@@ -139,6 +140,7 @@ def test_the_fixture_records_with_the_option_and_replays_without(pytester):
     assert (pytester.path / "calls.txt").read_text() == "x"
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_recorded_and_replayed(report_of, tmp_path):
     (tmp_path / "cases.toml").write_text('tools = ["tools-shell"]\n[[case]]\nquestion = "Thanks!"\nno_call = true\n')
     recorded = report_of("cases.toml", "--model", "scripted:words", "--record", "run.jsonl")

@@ -98,6 +98,7 @@ def weather(city: str) -> str:
 """
 
 
+@pytest.mark.slow
 def test_check_prints_lost_points_and_fails_below_the_minimum(ask_tools, tmp_path):
     (tmp_path / "weak.py").write_text(WEAK)
     output = ask_tools("check", "weak.py", "--min", "80", status=1)

@@ -194,6 +194,7 @@ def test_names_of_any_bytes_stay_on_their_line_and_can_be_passed_back(glob, root
         assert "found" in ReadFile(root).call(path=line).output
 
 
+@pytest.mark.slow
 def test_files_that_vanish_meanwhile_never_fail_the_call(glob, make, root):
     make(*(f"{number % 20}/{number}.txt" for number in range(400)))
     done = threading.Event()

@@ -60,6 +60,7 @@ MAKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_new_file_never_replaces_one_that_another_program_created(root, renaming, name):
     files = {"e": b"e\n"} if name in ("move", "copy") else {}

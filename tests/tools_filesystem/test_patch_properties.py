@@ -76,6 +76,7 @@ def applied(text, data):
     return None
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(edits(), st.integers(0, 4))
 @example(("a\r\nb", "a\r\nb\r\n"), 3)
@@ -86,6 +87,7 @@ def test_a_unified_diff_turns_the_old_file_into_the_new_one(files, context):
         assert applied(unified(old, new, context), old) == new
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(edits(), st.integers(1, 4))
 def test_an_envelope_does_the_same_or_is_refused_as_ambiguous(files, context):
@@ -94,6 +96,7 @@ def test_an_envelope_does_the_same_or_is_refused_as_ambiguous(files, context):
         assert applied(enveloped(old, new, context), old) in (new, None)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(edits())
 def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
@@ -102,6 +105,7 @@ def test_an_envelope_that_shows_the_whole_file_is_never_refused(files):
         assert applied(enveloped(old, new, 99), old) == new
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(edits(), st.integers(1, 3))
 @example(("x\na", "x\na\nb\nc"), 0)
@@ -186,6 +190,7 @@ def test_any_text_is_applied_as_a_patch_or_refused_with_a_reason(parts, ending):
         assert result.ok or result.error_type in ("validation_error", "conflict", "not_found", "not_a_file", "denied")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["+", "-", " "])
 @given(word=st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=20))
 def test_no_content_behind_a_prefix_is_taken_for_a_marker(kind, word):

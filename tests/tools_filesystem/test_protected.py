@@ -261,6 +261,7 @@ def test_a_message_does_not_repeat_a_path_of_any_length(root):
     assert len(ReadFile(root).call(path="/" + "a/" * 1900 + "x").error) < 1000
 
 
+@pytest.mark.slow
 def test_two_calls_at_once_do_not_make_a_repository_between_them(root):
     (root / "store").mkdir()
     waiting = Context()

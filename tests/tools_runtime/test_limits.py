@@ -210,6 +210,7 @@ def test_a_call_inside_a_call_needs_no_second_place(make):
     assert executor.call_tool("outer", None, Context(timeout=20)).output == "leaf"
 
 
+@pytest.mark.slow
 def test_many_synchronous_calls_in_an_event_loop_use_a_bounded_number_of_threads(make):
     meter = Meter()
 

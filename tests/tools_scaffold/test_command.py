@@ -89,6 +89,7 @@ def test_json_contains_names_folder_files_and_next_commands(ask_tools, tmp_path)
     assert all((tmp_path / "my place/tools-rain-radar" / path).is_file() for path in result["files"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -107,6 +108,7 @@ def test_a_mistake_is_reported_on_stderr_with_exit_code_2(ask_tools, tmp_path, w
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_package_with_broken_metadata_hides_no_other_tool_names(ask_tools, tmp_path, monkeypatch):
     broken = tmp_path / "site/a_broken-1.0.dist-info"
     broken.mkdir(parents=True)
@@ -117,6 +119,7 @@ def test_a_package_with_broken_metadata_hides_no_other_tool_names(ask_tools, tmp
     assert ask_tools("new", "weather").returncode == 0
 
 
+@pytest.mark.slow
 def test_add_prints_commands_for_the_current_folder(ask_tools):
     ask_tools("new", "weather")
     result = json.loads(ask_tools("add", "forecast", "--dir", "tools-weather", "--json").stdout)

@@ -75,6 +75,7 @@ def test_a_denied_call_tells_the_model_why(files):
     assert not (files.workspace / "summary.md").exists()
 
 
+@pytest.mark.slow
 def test_changes_of_a_chat_in_a_copy_are_applied_and_undone(files):
     path = chat(files, "What is here?", tools=["list_directory", "write_file"], in_copy="on")
     call = re.search(r'name="call_id" value="([^"]+)"', wait_for(files, path, "waits for approval"))[1]
@@ -104,6 +105,7 @@ def test_a_chat_whose_copy_was_discarded_continues_in_a_new_copy(files):
     assert "cannot be opened" not in html and "/ask-tools/copies/" in html
 
 
+@pytest.mark.slow
 def test_a_model_without_a_key_is_an_error_that_names_the_variable(files):
     response = files.post("/chat", {"prompt": "Hi", "model": "openai:gpt-5"})
     assert response.status_code == 409
@@ -132,6 +134,7 @@ def stored(serve):
         yield serve("--tools", "shop.py:chart"), session
 
 
+@pytest.mark.slow
 def test_a_timeline_has_messages_calls_durations_tokens_and_cost(stored):
     studio, _ = stored
     html = studio.get("/sessions/trip").text
@@ -143,6 +146,7 @@ def test_a_timeline_has_messages_calls_durations_tokens_and_cost(stored):
     assert re.search(r'<span class="pill done">done</span>\s*<span class="muted">\d+ ms', html)
 
 
+@pytest.mark.slow
 def test_a_session_is_forked_after_any_message(stored):
     studio, session = stored
     html = studio.get("/sessions/trip").text
@@ -153,6 +157,7 @@ def test_a_session_is_forked_after_any_message(stored):
     assert [message.role for message in session] == ["user", "assistant", "tool", "tool", "assistant"]
 
 
+@pytest.mark.slow
 def test_a_session_is_exported_as_json_and_as_markdown(stored):
     studio, session = stored
     exported = studio.get("/sessions/trip/export.json")
@@ -166,6 +171,7 @@ def test_a_session_is_exported_as_json_and_as_markdown(stored):
     assert '### weather\n\n````json\n{\n  "city": "Oslo"\n}' in text
 
 
+@pytest.mark.slow
 def test_changes_by_another_process_reach_an_open_page(stored):
     studio, session = stored
     studio.get("/sessions/trip")
@@ -178,6 +184,7 @@ def test_changes_by_another_process_reach_an_open_page(stored):
     assert "And tomorrow?" in studio.get("/sessions/trip").text
 
 
+@pytest.mark.slow
 def test_an_unknown_session_is_an_error_page(stored):
     studio, _ = stored
     response = studio.get("/sessions/missing")
@@ -185,6 +192,7 @@ def test_an_unknown_session_is_an_error_page(stored):
     assert "missing" in response.text
 
 
+@pytest.mark.slow
 def test_the_last_reports_of_evaluations_are_shown_with_the_rate_of_each_tool(serve):
     evals = serve.workspace / "evals"
     evals.mkdir()

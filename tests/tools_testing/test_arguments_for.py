@@ -205,6 +205,7 @@ def drawn(strategy, count=15):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_valid_arguments_are_accepted_without_a_repair(schema):
     values = drawn(arguments_for(schema))
@@ -261,6 +262,7 @@ def test_a_tool_stands_for_its_schema():
     assert all(repeat.call(arguments).ok for arguments in drawn(arguments_for(repeat)))
 
 
+@pytest.mark.slow
 def test_failing_arguments_shrink_to_the_simplest():
     schema = {
         "type": "object",
@@ -310,6 +312,7 @@ def test_hostile_arguments_include_broken_text_and_values_that_are_not_json():
     assert {str, bytes, list, dict, set} <= {type(value) for value in values}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(registry))
 def test_every_installed_tool_has_arguments_of_each_kind(name):
     tool = registry[name]

@@ -106,6 +106,7 @@ def test_a_broken_runtime_fails_the_tests_about_its_defect(run_pytest, body, tes
     assert set(re.findall(r"^FAILED \S+::(\w+)\[", process.stdout, re.MULTILINE)) == tests
 
 
+@pytest.mark.slow
 def test_a_failed_test_shows_the_values_that_it_compared(run_pytest):
     process = run_pytest("-k", "order_of_the_calls", test_it=SUITE.replace("{body}", "return Result.ok('same')"))
     assert "At index 0 diff: 'same' != 1" in process.stdout

@@ -208,6 +208,7 @@ SIMPLEST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_planted_bug_breaks_its_promise(name):
     broken, promise = BROKEN[name]

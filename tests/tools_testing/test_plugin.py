@@ -198,6 +198,7 @@ def test_the_contract_is_checked_together_with_the_tests_of_a_suite(run_pytest):
     assert "1 passed" in process.stdout
 
 
+@pytest.mark.slow
 def test_an_unknown_tool_is_a_usage_error(run_pytest):
     process = run_pytest("--tool-contract=reed_file")
     assert process.returncode == pytest.ExitCode.USAGE_ERROR
@@ -274,6 +275,7 @@ def test_definition(tool_snapshot):
 )
 
 
+@pytest.mark.slow
 def test_a_definition_is_recorded_and_then_compared(run_pytest, tmp_path):
     text = SNAPSHOT.replace("{option}", "")
     record = tmp_path / "suite" / "__tool_snapshots__" / "repeat.json"

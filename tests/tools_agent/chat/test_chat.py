@@ -132,6 +132,7 @@ def test_an_approval_shows_a_diff_and_takes_the_answer(open_chat, model, notes, 
     assert result in model.texts(role="tool")[0]
 
 
+@pytest.mark.slow
 def test_a_draft_is_never_an_answer(open_chat, model, notes):
     next_step = threading.Event()
     model.replies = [["Wait.", next_step, EDIT], ["Done."]]
@@ -167,6 +168,7 @@ def test_a_preview_is_applied_and_undone_from_the_chat(open_chat, model, notes):
     assert notes.read_text() == "buy milk\nbuy bread\n"
 
 
+@pytest.mark.slow
 def test_changes_of_a_preview_outlive_the_chat(open_chat, model, notes):
     model.replies = [[EDIT], ["Done."]]
     chat = open_chat("--preview", model="openai:gpt-5")
@@ -179,6 +181,7 @@ def test_changes_of_a_preview_outlive_the_chat(open_chat, model, notes):
     assert notes.read_text() == "buy milk\nbuy bread\n"
 
 
+@pytest.mark.slow
 def test_sessions_are_resumed_and_forked(open_chat, model):
     model.replies = [["Four."], ["Eight."]]
     first = open_chat(model="openai:gpt-5")
@@ -204,6 +207,7 @@ def test_sessions_are_resumed_and_forked(open_chat, model):
         assert [len(Session.open(store, id)) for id in (info.id, "other")] == [3, 5]
 
 
+@pytest.mark.slow
 def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
     model.replies = [["Four."], ["They did sums."], ["Six."]]
     chat = open_chat(model="openai:gpt-5")
@@ -218,6 +222,7 @@ def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
     assert model.texts()[-1] == "3 + 3?"
 
 
+@pytest.mark.slow
 def test_the_model_is_changed_and_its_cost_is_listed(open_chat, model):
     model.replies = [["Four."]]
     chat = open_chat()
@@ -232,6 +237,7 @@ def test_the_model_is_changed_and_its_cost_is_listed(open_chat, model):
     chat.wait_for("expected a model such as openai:gpt-5")
 
 
+@pytest.mark.slow
 def test_commands_and_paths_are_completed(open_chat, notes):
     chat = open_chat()
     chat.wait_for(READY)
@@ -245,6 +251,7 @@ def test_commands_and_paths_are_completed(open_chat, notes):
     chat.wait_for("What is in @notes.txt")
 
 
+@pytest.mark.slow
 def test_pictures_and_text_files_of_a_prompt_are_attached(open_chat, model, notes):
     (notes.parent / "a dot.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     model.replies = [["I see."]]
@@ -258,6 +265,7 @@ def test_pictures_and_text_files_of_a_prompt_are_attached(open_chat, model, note
     assert picture["image_url"]["url"].startswith("data:image/png;base64,iVBORw0KGgo")
 
 
+@pytest.mark.slow
 def test_prompts_are_in_the_history_of_the_next_chat(open_chat):
     first = open_chat("--tools", "list_directory")
     first.wait_for(READY)
@@ -271,6 +279,7 @@ def test_prompts_are_in_the_history_of_the_next_chat(open_chat):
     second.wait_for("> list_directory please")
 
 
+@pytest.mark.slow
 def test_models_and_tools_cannot_control_the_terminal(open_chat, model, place):
     attack = "\x1b]0;owned\x07\x1b[2J\x1b[31m\u202e"
     (place / "tools.py").write_text(
@@ -292,6 +301,7 @@ def test_models_and_tools_cannot_control_the_terminal(open_chat, model, place):
     assert "> Attack" in chat.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [60, 200])
 def test_long_lines_continue_behind_their_margin(open_chat, model, notes, columns):
     call = ("write_file", {"path": "notes.txt", "content": "word " * 100})
@@ -307,6 +317,7 @@ def test_long_lines_continue_behind_their_margin(open_chat, model, notes, column
     chat.wait_for("Done.")
 
 
+@pytest.mark.slow
 def test_no_color_leaves_out_all_colors(open_chat, model):
     model.replies = [["Some **bold** and `code`.\n\n```python\nx = 1\n```\n"]]
     chat = open_chat(model="openai:gpt-5", env={"NO_COLOR": "1"})
@@ -316,6 +327,7 @@ def test_no_color_leaves_out_all_colors(open_chat, model):
     assert not re.search(rb"\x1b\[(\d+;)*(3[0-7]|4[0-7]|9[0-7]|38|48)[;m]", chat.raw)
 
 
+@pytest.mark.slow
 def test_a_dumb_terminal_receives_plain_lines(open_chat, notes):
     chat = open_chat("--tools", "tools_filesystem", env={"TERM": "dumb"})
     chat.wait_for(READY)
@@ -331,6 +343,7 @@ def test_a_dumb_terminal_receives_plain_lines(open_chat, notes):
     assert (notes.parent / "summary.md").exists()
 
 
+@pytest.mark.slow
 def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
     (place / "tools.py").write_text(
         "from tools_core import Context, tool\n"
@@ -349,6 +362,7 @@ def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
     assert model.texts(role="tool") == ["black"]
 
 
+@pytest.mark.slow
 def test_without_the_extra_the_error_names_it(place):
     code = "import sys; sys.modules['rich'] = None; from tools_core.command import main; sys.exit(main(['chat']))"
     process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)

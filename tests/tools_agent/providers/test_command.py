@@ -44,6 +44,7 @@ def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_pat
     assert server.bodies[-1]["messages"][3]["tool_call_id"] == "call_1"
 
 
+@pytest.mark.slow
 def test_a_failed_request_prints_the_command_that_continues_the_session(connect, tmp_path):
     server = connect("openai", {"status": 401}, {"texts": ["Done."]}).server
     command = [sys.executable, "-m", "tools_core", "run", "--session", "s"]

@@ -367,6 +367,7 @@ def busy(status, **headers):
     return {"status": status, "headers": {name.replace("_", "-"): value for name, value in headers.items()}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_overload_is_retried_after_the_delay_of_the_api(api, pieces, status):
     service = api(busy(status, retry_after="7"), busy(status), HELLO)
@@ -537,6 +538,7 @@ def test_closing_the_asynchronous_iterator_closes_the_connection(api):
 KEEPS_ALIVE = HELLO | {"keeps_alive": True}
 
 
+@pytest.mark.slow
 def test_the_end_of_an_event_loop_closes_its_connections(api, caplog):
     service = api(*[KEEPS_ALIVE] * 3)
     for _ in range(3):
@@ -546,6 +548,7 @@ def test_the_end_of_an_event_loop_closes_its_connections(api, caplog):
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_closing_a_loop_without_shutdown_leaks_no_client(connect, caplog):
     service = connect("openai", KEEPS_ALIVE, KEEPS_ALIVE)
 
@@ -565,6 +568,7 @@ def test_closing_a_loop_without_shutdown_leaks_no_client(connect, caplog):
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_a_closed_provider_has_no_connections_and_can_be_used_again(api):
     service = api(*[KEEPS_ALIVE] * 4)
     with service.provider:

@@ -92,6 +92,7 @@ def is_prefix(earlier, later):
     return json.dumps(later[: len(earlier)]) == json.dumps(earlier)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_each_request_continues_the_bytes_of_the_one_before(connect, name):
     api = connect(name, SEARCH, CALL, DONE)

@@ -35,6 +35,7 @@ def test_a_person_reads_the_diff_and_denies_the_call_with_a_reason(place, termin
     assert (place / "summary.md").read_text() == "old\n"
 
 
+@pytest.mark.slow
 def test_always_shows_the_rule_and_writes_it_to_the_policy_file(place, terminal, ask):
     run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file"), columns=200)
     run.type("a")
@@ -60,6 +61,7 @@ def test_a_call_runs_with_the_edited_argument(place, terminal, monkeypatch):
     assert (place / "summary.md").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_an_answer_for_the_session_survives_the_process(place, terminal, ask):
     words = ("--tools", "list_*,write_file")
     run = terminal(("run", "Look", *DEMO, "--session", "s", *words))
@@ -84,6 +86,7 @@ def test_a_preview_applies_some_changes_discards_the_rest_and_can_be_undone(mess
     assert sorted(os.listdir(messy)) == ["budget.csv", "draft.bak", "notes.md"]
 
 
+@pytest.mark.slow
 def test_a_preview_without_a_terminal_prints_the_command_that_applies_it(messy, ask):
     run = ask(*TIDY, "--preview")
     assert sorted(os.listdir(messy)) == ["budget.csv", "draft.bak", "notes.md"]
@@ -92,6 +95,7 @@ def test_a_preview_without_a_terminal_prints_the_command_that_applies_it(messy, 
     assert os.listdir(messy) == ["notes.md"]
 
 
+@pytest.mark.slow
 def test_the_agent_continues_in_the_copy_with_another_prompt(messy, terminal):
     run = terminal((*TIDY, "--preview"))
     run.type("p Look around", after="what to do with the changes? ")
@@ -101,6 +105,7 @@ def test_the_agent_continues_in_the_copy_with_another_prompt(messy, terminal):
     assert sorted(os.listdir(messy)) == ["notes.md", "summary.md"]
 
 
+@pytest.mark.slow
 def test_a_session_continues_in_its_copy(messy, terminal, ask):
     run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", "--preview", "--session", "s"))
     run.type("k", after="what to do with the changes? ")
@@ -113,6 +118,7 @@ def test_a_session_continues_in_its_copy(messy, terminal, ask):
     assert "continues in the copy" not in ask("run", "Look", "-c", code=1).err
 
 
+@pytest.mark.slow
 def test_a_preview_still_asks_before_a_call_leaves_the_copy(messy, ask):
     (messy / "mail.py").write_text(
         "from tools_core import tool\n@tool\ndef mail(text: str) -> str:\n    return 'sent'\n"
@@ -120,6 +126,7 @@ def test_a_preview_still_asks_before_a_call_leaves_the_copy(messy, ask):
     assert "mail needs approval" in ask("run", "mail it", *DEMO, "--tools", "./mail.py", "--preview", code=1).err
 
 
+@pytest.mark.slow
 def test_output_of_a_command_is_shown_while_it_runs_and_after_ctrl_c(place, terminal, ask):
     pytest.importorskip("tools_shell")
     (place / "slow.py").write_text(
@@ -135,6 +142,7 @@ def test_output_of_a_command_is_shown_while_it_runs_and_after_ctrl_c(place, term
     assert "interrupted; continue with: ask-tools run --session" in screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("environment", "columns"), [({"NO_COLOR": "1"}, 60), ({"TERM": "dumb"}, 200)])
 def test_there_are_no_colors_if_the_user_or_the_terminal_wants_none(environment, columns, terminal, monkeypatch):
     for name, value in environment.items():
@@ -178,6 +186,7 @@ def system_message(ask, name):
     return ask("sessions", "show", name).out.partition("\nuser: ")[0]
 
 
+@pytest.mark.slow
 def test_the_system_prompt_has_date_folder_branch_and_advice_of_the_project(place, ask):
     subprocess.run(["git", "init", "-q", "-b", "trunk", place], check=True)
     (place / "AGENTS.md").write_text("Be brief.\n")
@@ -198,6 +207,7 @@ def test_advice_that_links_out_of_the_project_is_not_sent(place, ask):
     assert "secret" not in ask("run", "--show-system").out
 
 
+@pytest.mark.slow
 def test_text_from_other_programs_and_files_is_added_to_the_prompt(place, ask):
     (place / "a.py").write_text("x = 1\n")
     (place / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n")
@@ -209,12 +219,14 @@ def test_text_from_other_programs_and_files_is_added_to_the_prompt(place, ask):
     assert "No such file" in ask("run", "Hi", *DEMO, "--file", "none", code=2).err
 
 
+@pytest.mark.slow
 def test_a_read_only_run_has_no_tool_that_changes_anything(place, ask):
     assert "I call" in ask("run", "write_file x", *DEMO, "--read-only", "--yes").out
     assert os.listdir(place) == []
     assert "--read-only leaves no tool" in ask("run", "Hi", *DEMO, "--read-only", "--tools", "write_file", code=2).err
 
 
+@pytest.mark.slow
 def test_a_new_session_does_not_take_a_name_like_another_one_by_mistake(ask):
     ask("run", "Hi", *DEMO, "--session", "tidy-up", "--read-only")
     error = ask("run", "Hi", *DEMO, "--session", "tidi-up", code=2).err
@@ -223,6 +235,7 @@ def test_a_new_session_does_not_take_a_name_like_another_one_by_mistake(ask):
     ask("run", "Hi", *DEMO, "--session", "tidi-up", "--new", "--read-only")
 
 
+@pytest.mark.slow
 def test_the_last_session_of_the_folder_continues(place, ask):
     assert "there is no session of" in ask("run", "Hi", "-c", code=2).err
     ask("run", "Hi", *DEMO, "--session", "here", "--read-only")
@@ -231,6 +244,7 @@ def test_the_last_session_of_the_folder_continues(place, ask):
     assert ask("run", "Again", "-c", "--read-only").err.endswith("session here\n")
 
 
+@pytest.mark.slow
 def test_calls_are_denied_or_approved_with_other_arguments_without_a_terminal(place, ask):
     words = ("--tools", "list_*,write_file")
     ask("run", "Look", *DEMO, "--session", "s", *words, code=1)

@@ -34,6 +34,7 @@ def complete(ask_tools):
     return ask
 
 
+@pytest.mark.slow
 def test_commands_of_all_packages_are_completed(complete, site):
     site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
     assert complete("") == complete()
@@ -43,6 +44,7 @@ def test_commands_of_all_packages_are_completed(complete, site):
     assert site.imported == []
 
 
+@pytest.mark.slow
 def test_tool_names_are_completed_without_importing_any(complete, site):
     site.install_weather()
     assert complete("call", "r") == complete("show", "r") == complete("list", "r") == ["radar", "rain"]
@@ -51,6 +53,7 @@ def test_tool_names_are_completed_without_importing_any(complete, site):
     assert site.imported == []
 
 
+@pytest.mark.slow
 def test_options_and_their_choices_are_completed(ask_tools, complete, site):
     site.install_weather()
     assert complete("schema", "rain", "--for", "") == list(FORMATS)
@@ -61,6 +64,7 @@ def test_options_and_their_choices_are_completed(ask_tools, complete, site):
     assert site.imported == []
 
 
+@pytest.mark.slow
 def test_parameters_are_completed_once_and_with_their_choices(ask_tools, complete, site):
     site.install_weather()
     site.install("tools-a", {"get": "get"}, GET)

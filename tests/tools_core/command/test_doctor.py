@@ -58,6 +58,7 @@ def test_a_broken_package_is_reported_with_its_line_and_a_fix(ask_tools, site, s
     assert [row["distribution"] for row in report.json["distributions"] if "get" in row["tools"]] == ["tools-good"]
 
 
+@pytest.mark.slow
 def test_doctor_and_call_print_the_line_that_failed(ask_tools, site):
     site.install("tools-bad", {"bad": "get"}, "import not_there")
     place = f"  at {site.folder / 'tools_bad.py'}:2"

@@ -32,6 +32,7 @@ def test_a_package_adds_a_command_with_options_help_and_exit_code(ask_tools, com
     assert ask_tools("serve", "--help").out.startswith("usage: ask-tools serve [-h] [--port PORT]")
 
 
+@pytest.mark.slow
 def test_a_command_is_imported_only_to_run_it(ask_tools, command, site):
     command("tools-serve", "serve")
     listed = ask_tools("--help")
@@ -41,6 +42,7 @@ def test_a_command_is_imported_only_to_run_it(ask_tools, command, site):
     assert site.imported == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     ["import sys; sys.exit(3)", "def configure(parser): 1 / 0", "def configure(parser): pass"],
@@ -103,6 +105,7 @@ COUNT = """
 """
 
 
+@pytest.mark.slow
 def test_a_command_loads_tools_and_fails_as_ours_do(ask_tools, command, site):
     site.install_weather()
     command("tools-count", "count", COUNT)

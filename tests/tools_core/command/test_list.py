@@ -31,6 +31,7 @@ def descriptions(ask_tools, **variables):
     return {row["name"]: row["description"] or row["error"] for row in ask_tools("list", "--json", **variables).json}
 
 
+@pytest.mark.slow
 def test_list_completion_schema_and_call_agree_on_the_names(ask_tools, site):
     notes = """
         from tools_core import Toolset
@@ -67,6 +68,7 @@ def test_json_has_every_field(ask_tools, site):
     ]
 
 
+@pytest.mark.slow
 def test_a_broken_package_shows_its_error_until_it_is_repaired(ask_tools, site):
     site.install("tools-bad", {"bad": "get"}, "import missing_module\n" + GET.replace("\n    ", "\n"))
     site.install("tools-good", {"get": "get"}, GET)
@@ -89,6 +91,7 @@ def test_an_empty_list_suggests_new(ask_tools):
     assert "ask-tools new NAME" in result.err
 
 
+@pytest.mark.slow
 def test_two_tools_with_one_name_are_listed_and_called_by_their_qualified_names(ask_tools, site):
     site.install("tools-a", {"get": "get"}, GET)
     site.install("tools-b", {"get": "get"}, GET)
@@ -100,6 +103,7 @@ def test_two_tools_with_one_name_are_listed_and_called_by_their_qualified_names(
     assert (ambiguous.code, "tools-a:get" in ambiguous.err) == (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["list"], ["list", "--help"], ["call", "get"]], ids=" ".join)
 def test_a_closed_pipe_causes_no_traceback(environment, site, words):
     site.install("tools-a", {"get": "get"}, GET)

@@ -63,6 +63,7 @@ def test_a_changed_definition_is_reported_and_cannot_be_called(ask_tools, site, 
     assert ask_tools("verify").code == 0
 
 
+@pytest.mark.slow
 def test_new_and_missing_tools_and_other_versions_are_differences(ask_tools, site):
     site.install("tools-greet", {"greet": "greet"}, GREET)
     site.install("tools-old", {"old": "greet"}, GREET)
@@ -89,6 +90,7 @@ def test_a_tool_that_cannot_be_loaded_is_neither_verified_nor_locked(ask_tools, 
     assert "tools-greet:greet is not locked: " in relocked.err
 
 
+@pytest.mark.slow
 def test_only_locked_tools_are_listed_shown_and_called(ask_tools, site, greet):
     site.install("tools-evil", {"evil": "greet"}, GREET)
     assert site.imported == ["tools_greet"]
@@ -102,6 +104,7 @@ def test_only_locked_tools_are_listed_shown_and_called(ask_tools, site, greet):
     assert site.imported == ["tools_greet"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["list"], ["doctor"]], ids=" ".join)
 def test_an_unreadable_lock_blocks_every_tool(ask_tools, site, lock_file, words):
     site.install("tools-greet", {"greet": "greet"}, GREET)

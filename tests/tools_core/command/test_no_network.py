@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 WITH_SITE = [sys._base_executable]  # it imports sitecustomize
 
@@ -43,6 +45,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.slow
 def test_no_command_opens_a_socket(ask_tools, site):
     site.install_weather()
     assert ask_tools("new", "made").code == ask_tools("lock").code == 0  # some commands need a package or a lock

@@ -47,6 +47,7 @@ def test_a_pattern_selects_names_packages_and_files(ask_tools, pattern, names):
     assert [tool["name"] for tool in ask_tools("list", pattern, "--json").json] == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["list --json", "show --json", "schema", "check --json"])
 def test_commands_take_several_patterns(ask_tools, command):
     report = ask_tools(*command.split(), "notes.py", "tools-weather:r*").json
@@ -54,6 +55,7 @@ def test_commands_take_several_patterns(ask_tools, command):
     assert [row["name"].rpartition(":")[2] for row in rows][1:] == ["remind", "radar", "rain"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["list", "show", "call", "schema", "check"])
 def test_a_pattern_without_a_tool_is_wrong_usage(ask_tools, command):
     result = ask_tools(command, "rian")

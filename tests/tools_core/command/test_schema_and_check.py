@@ -49,6 +49,7 @@ def test_a_format_prints_the_definition_as_its_module_does(ask_tools, clean, nam
     assert ask_tools("schema", "get", "--for", name).json == FORMATS[name].definitions([definition])[0]
 
 
+@pytest.mark.slow
 def test_all_and_several_names_print_a_list(ask_tools, site, clean):
     site.install_weather()
     every = ask_tools("schema", "--all", "--for", "anthropic")

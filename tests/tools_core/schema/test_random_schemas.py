@@ -113,6 +113,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @SETTINGS
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))
 def test_verdicts_match_the_reference_implementation(schema: dict[str, Any], values: list[Any]) -> None:
@@ -125,6 +126,7 @@ def test_verdicts_match_the_reference_implementation(schema: dict[str, Any], val
 NULLABLE = {"type": ["string", "null"], "$ref": "#/$defs/one", "$defs": {"one": {"type": "string"}}}
 
 
+@pytest.mark.slow
 @SETTINGS
 @example(NULLABLE, [None])  # null is of the type, and refused by another keyword
 @given(schemas(), st.lists(VALUES, min_size=1, max_size=6))

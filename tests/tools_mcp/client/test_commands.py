@@ -127,6 +127,7 @@ def test_the_variables_of_clients_are_replaced(ask_tools, command, tmp_path, fil
     assert "KEY=a b" in (tmp_path / "repo/log").read_text()
 
 
+@pytest.mark.slow
 def test_servers_that_are_added_at_once_are_all_stored(ask_tools, command, tmp_path):
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path / "config")}
     words = [sys.executable, "-P", "-m", "tools_core", "mcp", "add", "-y"]

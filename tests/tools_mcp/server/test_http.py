@@ -263,6 +263,7 @@ def test_a_server_without_a_token_prints_a_new_one(tmp_path, serving, envelope):
         assert post(port, headers | entry["headers"], body).status_code == 200
 
 
+@pytest.mark.slow
 def test_idle_connections_do_not_keep_other_clients_out(tmp_path, serving, envelope):
     limited = ["prlimit", "--nofile=200:200", *PROGRAM, "--http"]
     with ExitStack() as stack:

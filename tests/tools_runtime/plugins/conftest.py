@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tools_core import Context, ToolCall
-from tools_runtime import Executor, hookimpl
+from tools_runtime import Executor
 
 
 @pytest.fixture(params=["inline", "thread", "async"])

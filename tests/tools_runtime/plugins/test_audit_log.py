@@ -222,6 +222,7 @@ executor.execute([ToolCall(f"{sys.argv[3]}-{n}", "work", {"text": "x" * (n % 700
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10**9, 20_000], ids=["one-file", "while-it-rotates"])
 def test_processes_and_threads_share_a_file_and_lose_no_line(path, size):
     command = [sys.executable, "-c", WRITER, str(path), str(size)]

@@ -69,6 +69,7 @@ def test_a_call_of_a_tool_in_a_file_is_explained(tmp_path, run):
     assert (status, json.loads(out)["arguments"]) == (0, {"days": 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -170,6 +171,7 @@ def test_a_pending_call_is_denied(run, pending):
     assert run("approve", "nonsense")[0] == 1
 
 
+@pytest.mark.slow
 def test_answers_are_listed_and_forgotten(run, pending):
     assert run("approvals")[:2] == (0, "")
     key = pending().metadata["pending"]["key"]

@@ -116,6 +116,7 @@ def test_an_invalid_policy_denies_a_typed_call(place, tools, make_call):
     assert f"{place.theirs}: rule 1: decision is None" in result.error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decision", ["deny", "ask"])
 def test_ask_tools_call_obeys_the_policy_of_the_project(place, decision):
     pytest.importorskip("tools_filesystem")

@@ -72,6 +72,7 @@ def test_no_descriptor_or_thread_is_left(tools, make, run, begin):
     assert threads[2] <= threads[0]  # idle threads of earlier tests may end meanwhile
 
 
+@pytest.mark.slow
 def test_a_runtime_without_references_ends(tools, processes):
     runtime = ProcessRuntime(1)
     runtime.begin(tools.echo, ToolCall("1", "echo", {"value": 1}), Context())()
@@ -192,6 +193,7 @@ def test_a_tool_of_a_program_without_a_file_is_refused(tools, processes):
 # Forks of the host
 
 
+@pytest.mark.slow
 def test_a_fork_of_the_host_starts_separate_workers(host):
     process = host(
         """
