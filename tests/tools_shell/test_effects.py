@@ -180,7 +180,7 @@ def test_git_with_other_options_does_not_only_read(repository, script):
     "key",
     [
         "core.fsmonitor", "core.hookspath", "core.worktree", "include.path", "filter.x.clean", "diff.external",
-        "alias.status", "diff.x.textconv", "remote.origin.promisor", "extensions.worktreeconfig", "submodule.x.url",
+        "diff.x.textconv", "remote.origin.promisor", "log.showSignature",
     ],
 )  # fmt: skip
 def test_git_does_not_only_read_if_its_configuration_may_run_programs(repository, key):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools_shell._effects._commands import words
+from tools_shell._git._config import is_unsafe, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,39 +25,21 @@ _OPTIONS = words("""
     no-merges no-patch no-renames numstat oneline others patch porcelain quiet relative reverse short shortstat
     show-toplevel since staged stat stat-width summary tags topo-order unified until untracked-files verify word-diff
 """)
-# Keys of a repository's configuration that neither run programs nor read other files.
-_KEYS = {
-    "branch": "description merge pushremote rebase remote",
-    "color": "branch diff status ui",
-    "commit": "gpgsign",
-    "core": "autocrlf bare eol filemode ignorecase logallrefupdates precomposeunicode quotepath repositoryformatversion"
-    " safecrlf symlinks",
-    "extensions": "objectformat refstorage",
-    "fetch": "prune prunetags",
-    "init": "defaultbranch",
-    "log": "date decorate follow",
-    "merge": "conflictstyle ff",
-    "pull": "ff rebase",
-    "push": "autosetupremote default followtags",
-    "rebase": "autosquash autostash",
-    "remote": "fetch prune pushurl tagopt url",
-    "user": "email name signingkey",
-}
-_SECTION = re.compile(rf'\[({"|".join(_KEYS)})( "[^"\\]*")?\]')
-_ENTRY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*=[^\\]*")
+# Ends of keys with which a reading command connects to a server, starts a daemon, or runs gpg.
+_ACTIVE = (".fsmonitor", ".partialclone", ".promisor", ".showsignature")
 # Files whose presence makes git run a hook, or read another configuration.
 _FOREIGN = ("commondir", "config.worktree", "hooks/post-index-change")
 _GITLINK = (0o160000).to_bytes(4, "big")  # the mode of a submodule, in which git runs again
 
 
-def git_reads(arguments: Sequence[Word], folder: str) -> bool:
-    """Return whether git with these arguments only reads, in the repository at the top of `folder`."""
+def git_reads(git: str, arguments: Sequence[Word], folder: str) -> bool:
+    """Return whether the program `git` with these arguments only reads, in the repository at the top of `folder`."""
     if None in arguments:
         return False
     name, *rest = [str(word) for word in arguments if word != "--no-pager"] or [""]
     if name == "branch":
-        return _BRANCH_LISTS.issuperset(rest) and _is_plain(folder)
-    return name in _READERS and all(map(_is_harmless, rest)) and _is_plain(folder)
+        return _BRANCH_LISTS.issuperset(rest) and _is_plain(git, folder)
+    return name in _READERS and all(map(_is_harmless, rest)) and _is_plain(git, folder)
 
 
 def _is_harmless(word: str) -> bool:
@@ -68,27 +51,16 @@ def _is_harmless(word: str) -> bool:
     return name in _OPTIONS or name == "" or re.fullmatch(r"-[^-O]+", word) is not None
 
 
-def _is_plain(folder: str) -> bool:
+def _is_plain(git: str, folder: str) -> bool:
     """Return whether the repository has no submodules, hooks for reading, or keys that may run programs."""
-    git = os.path.join(folder, ".git")
-    config, index = os.path.join(git, "config"), os.path.join(git, "index")
-    if os.path.islink(git) or any(os.path.lexists(os.path.join(git, name)) for name in _FOREIGN):
+    directory = os.path.join(folder, ".git")
+    config, index = os.path.join(directory, "config"), os.path.join(directory, "index")
+    if os.path.islink(directory) or any(os.path.lexists(os.path.join(directory, name)) for name in _FOREIGN):
         return False
     try:
-        if not os.path.isfile(config) or not _has_plain_keys(Path(config).read_text("utf-8")):
+        if os.path.lexists(index) and not (os.path.isfile(index) and _GITLINK not in Path(index).read_bytes()):
             return False
-        return not os.path.lexists(index) or (os.path.isfile(index) and _GITLINK not in Path(index).read_bytes())
-    except (OSError, ValueError):  # not readable, or not UTF-8
+        settings = read_settings(Path(config).read_bytes(), git) if os.path.isfile(config) else None
+    except OSError:  # not readable
         return False
-
-
-def _has_plain_keys(config: str) -> bool:
-    keys: Sequence[str] = ()
-    for line in map(str.strip, config.split("\n")):
-        if (section := _SECTION.fullmatch(line)) is not None:
-            keys = _KEYS[section[1]].split()
-        elif line and line[0] not in "#;":
-            entry = _ENTRY.fullmatch(line)
-            if entry is None or entry[1].lower() not in keys:
-                return False
-    return True
+    return settings is not None and not any(is_unsafe(setting) or setting[0].endswith(_ACTIVE) for setting in settings)

@@ -54,13 +54,14 @@ def _reads(words: Sequence[Word], environment: Mapping[str, str], folder: str) -
         return name is not None
     if name == "<":  # `/dev/tcp/host/port` is a connection
         return arguments[0] is not None and not arguments[0].startswith("/dev/")
-    if os.path.dirname(_find_program(name, environment.get("PATH", ""))) not in _SYSTEM_FOLDERS:
+    program = _find_program(name, environment.get("PATH", ""))
+    if os.path.dirname(program) not in _SYSTEM_FOLDERS:
         return False
     name = os.path.basename(name)
     if name in _READERS or (name in _VERSIONED and arguments == ["--version"]):
         return True
     if name == "git":
-        return bool(folder) and git_reads(arguments, folder)
+        return bool(folder) and git_reads(program, arguments, folder)
     if None in arguments:  # may expand to an option
         return False
     texts = [str(word) for word in arguments]

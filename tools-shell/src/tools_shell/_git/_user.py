@@ -10,14 +10,9 @@ from tools_shell._git._config import format_settings, is_unsafe, parse_list
 _TIMEOUT = 5.0  # seconds for git to read the settings
 # Settings with a value that commands need; others may contain tokens or name files that the sandbox hides.
 _SECTIONS = frozenset((
-    *("advice", "alias", "am", "apply", "blame", "branch", "checkout", "clean", "color", "column", "commit", "diff"),
-    *("fetch", "grep", "i18n", "index", "init", "log", "merge", "notes", "pull", "push", "rebase", "rerere", "stash"),
-    *("status", "submodule", "tag", "user", "versionsort", "worktree"),
-))  # fmt: skip
-_KEYS = frozenset((
-    *("core.abbrev", "core.autocrlf", "core.commentchar", "core.eol", "core.filemode", "core.ignorecase"),
-    *("core.logallrefupdates", "core.precomposeunicode", "core.quotepath", "core.safecrlf", "core.symlinks"),
-    *("core.whitespace", "safe.directory"),
+    *("advice", "alias", "am", "apply", "blame", "branch", "checkout", "clean", "color", "column", "commit", "core"),
+    *("diff", "fetch", "grep", "i18n", "index", "init", "log", "merge", "notes", "pull", "push", "rebase", "rerere"),
+    *("stash", "status", "submodule", "tag", "user", "versionsort", "worktree"),
 ))  # fmt: skip
 _SIGNING = frozenset(("commit.gpgsign", "push.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "user.signingkey"))
 
@@ -65,5 +60,5 @@ def _read(git: str, folder: str, *_: object) -> str:
 
 
 def _is_passed_on(key: str, value: str | None) -> bool:
-    is_chosen = key in _KEYS or (key.partition(".")[0] in _SECTIONS and key not in _SIGNING)
-    return is_chosen and (key == "safe.directory" or not is_unsafe((key, value)))
+    is_chosen = key.partition(".")[0] in _SECTIONS and key not in _SIGNING and not is_unsafe((key, value))
+    return is_chosen or key == "safe.directory"
