@@ -80,10 +80,10 @@ def _content(result: Result) -> Any:
 def write_inspect_logs(report: Report, folder: str | Path) -> list[Path]:
     """Write a log for each model into a folder, for `inspect view`, and return their paths."""
     paths = []
-    for (model,) in report.rates("model"):
+    for (model,), attempts in report.groups("model").items():
         name = re.sub(r"[^\w.-]+", "-", model)
         paths.append(Path(folder) / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_{name}_{uuid4().hex[:8]}.json")
-        write_eval_log(_log(model, [attempt for attempt in report.judged if attempt.model == model]), str(paths[-1]))
+        write_eval_log(_log(model, [attempt for attempt in attempts if attempt.error is None]), str(paths[-1]))
     return paths
 
 
@@ -101,7 +101,7 @@ def _log(model: str, attempts: list[Attempt]) -> EvalLog:
             "task": "ask-tools eval",
             "model": model,
             "dataset": {"name": "cases", "samples": len(epochs), "sample_ids": [*epochs]},
-            "config": {"epochs": max(epochs.values())},
+            "config": {"epochs": max(epochs.values(), default=1)},
         },
         "results": {
             "total_samples": len(samples),

@@ -45,13 +45,7 @@ class Table(NamedTuple):
 def tables(report: Report, baseline: Report | None = None, *, full: bool = True) -> list[Table]:
     """Return the parts of a report that are not empty; without `full` no case that has passed."""
     judged = report.judged
-    models: list[list[Cell]] = []
-    for (model,), rate in report.rates("model").items():
-        attempts = [attempt for attempt in judged if attempt.model == model]
-        right = Rate(sum(attempt.expected == attempt.chosen for attempt in attempts), len(attempts))
-        costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
-        cost = f"${sum(costs):.4f}" if costs else ""
-        models.append([model, rate, right, f"{sum(attempt.tokens for attempt in attempts):,}", cost])
+    models = [_model_row(model, attempts) for (model,), attempts in report.groups("model").items()]
     cases: list[list[Cell]] = [
         [*key, rate] for key, rate in report.rates("case", "model").items() if full or rate.share < 1
     ]
@@ -89,6 +83,14 @@ def tables(report: Report, baseline: Report | None = None, *, full: bool = True)
         Table("Cases", ("case", "model", "passed (95 %)"), cases if full else ()),
     ]
     return [table for table in parts if table.rows]
+
+
+def _model_row(model: str, attempts: Sequence[Attempt]) -> list[Cell]:
+    right = [attempt.expected == attempt.chosen for attempt in attempts if attempt.error is None]
+    costs = [attempt.cost for attempt in attempts if attempt.cost is not None]
+    tokens = sum(attempt.tokens for attempt in attempts)
+    cost = f"${sum(costs):.4f}" if costs else ""
+    return [model, Rate.of(attempts), Rate(sum(right), len(right)), f"{tokens:,}", cost]
 
 
 def _counted(rows: Iterable[tuple[str, ...]]) -> list[list[str]]:
@@ -182,22 +184,18 @@ def _cell(cell: Cell) -> str:
 def as_junit(report: Report, _baseline: Report | None = None) -> str:
     """Return JUnit's XML, with a suite for each model and a test for each case."""
     root = ET.Element("testsuites", name="ask-tools eval")
-    for (model,), _ in report.rates("model").items() or [(("",), None)]:
-        suite = ET.SubElement(root, "testsuite", name=visible(model))
-        counts = {"tests": 0, "failures": 0, "errors": 0}
-        for name in dict.fromkeys(attempt.case for attempt in report.attempts if attempt.model == model):
-            attempts = [attempt for attempt in report.attempts if (attempt.case, attempt.model) == (name, model)]
-            seconds = f"{sum(attempt.seconds for attempt in attempts):.3f}"
-            test = ET.SubElement(
-                suite, "testcase", name=visible(name), classname=visible(attempts[0].expected), time=seconds
-            )
-            counts["tests"] += 1
-            for kind, texts in (("error", [a.error for a in attempts if a.error]), ("failure", _failures(attempts))):
-                if texts:
-                    counts[f"{kind}s"] += 1
-                    passed = f"{sum(attempt.passed for attempt in attempts)} of {len(attempts)} passed"
-                    ET.SubElement(test, kind, message=passed).text = visible("\n".join(texts), keep_layout=True)
-        suite.attrib |= {key: str(count) for key, count in counts.items()}
+    suites = {model: ET.SubElement(root, "testsuite", name=visible(model)) for (model,) in report.groups("model")}
+    for (model, name), attempts in report.groups("model", "case").items():
+        seconds = sum(attempt.seconds for attempt in attempts)
+        values = {"name": visible(name), "classname": visible(attempts[0].expected), "time": f"{seconds:.3f}"}
+        test = ET.SubElement(suites[model], "testcase", values)
+        passed = f"{sum(attempt.passed for attempt in attempts)} of {len(attempts)} passed"
+        for kind, texts in (("error", [a.error for a in attempts if a.error]), ("failure", _failures(attempts))):
+            if texts:
+                ET.SubElement(test, kind, message=passed).text = visible("\n".join(texts), keep_layout=True)
+    for suite in suites.values():
+        totals = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
+        suite.attrib |= {key: str(len(suite.findall(path))) for key, path in totals.items()}
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 

@@ -142,12 +142,17 @@ class Report:
         """The rate of all attempts."""
         return Rate.of(self.attempts)
 
-    def rates(self, *names: str) -> dict[tuple[str, ...], Rate]:
-        """Return the rates for each value of attributes, such as `"case", "model"` or `"expected"`."""
+    def groups(self, *names: str) -> dict[tuple[str, ...], list[Attempt]]:
+        """Return the attempts for each value of attributes, such as `"case", "model"` or `"expected"`."""
         groups: defaultdict[tuple[str, ...], list[Attempt]] = defaultdict(list)
-        for attempt in self.judged:
+        for attempt in self.attempts:
             groups[tuple(getattr(attempt, name) for name in names)].append(attempt)
-        return {key: Rate.of(attempts) for key, attempts in groups.items()}
+        return groups
+
+    def rates(self, *names: str) -> dict[tuple[str, ...], Rate]:
+        """Return the rates of `groups` that have a reply."""
+        rates = ((key, Rate.of(attempts)) for key, attempts in self.groups(*names).items())
+        return {key: rate for key, rate in rates if rate.total}
 
     @property
     def confusion(self) -> Counter[tuple[str, str]]:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -197,13 +198,15 @@ class _Evaluation:
         models = {model.label: model for model in self.models}
         trials: list[tuple[Case, Model, str, str]] = []
         rates = report.rates("case", "model")
-        for (name, label), rate in rates.items():
-            if rate.share == 1 or name not in cases:
+        groups = report.groups("case", "model")
+        for key, rate in rates.items():
+            case, model = cases.get(key[0]), models[key[1]]
+            if rate.share == 1 or case is None:
                 continue
-            attempts = [a for a in report.judged if (a.case, a.model) == (name, label) and not a.passed]
-            tools = {tool: None for a in attempts for tool in (a.expected, a.chosen) if tool in report.definitions}
+            pairs = chain.from_iterable((a.expected, a.chosen) for a in groups[key] if a.problems)
+            tools = [tool for tool in dict.fromkeys(pairs) if tool in report.definitions]
             trials += [
-                (cases[name], models[label], tool, sentence)
+                (case, model, tool, sentence)
                 for tool in tools
                 for sentence in sentences(report.definitions[tool]["description"])
             ]
