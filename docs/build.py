@@ -84,7 +84,7 @@ def tool_page(package: str, tool: Tool) -> str:
             "## Parameters\n",
             *rows,
             "\n## Definition\n",
-            f"`ask-tools show {tool.name} --json` prints it, and `ask-tools schema {tool.name} --format openai` the",
+            f"`ask-tools show {tool.name} --json` prints it, and `ask-tools schema {tool.name} --for openai` the",
             "definition in the format of a provider.\n",
             f"```json\n{json.dumps(definition, indent=2, ensure_ascii=False)}\n```",
             "",
