@@ -1,13 +1,15 @@
 """Copies of a workspace, in which tools and agents run: look at the changes, then apply, discard or undo them.
 
-    from tools_workspace import Workspace
+```python
+from tools_workspace import Workspace
 
-    workspace = Workspace(".")
-    with workspace.copy() as copy:
-        ...  # run tools with the workspace `copy.path`
-        print(copy.changes().summary())
-        copy.apply()
-    workspace.undo()
+workspace = Workspace(".")
+with workspace.copy() as copy:
+    ...  # run tools with the workspace `copy.path`
+    print(copy.changes().summary())
+    copy.apply()
+workspace.undo()
+```
 """
 
 from tools_workspace._apply import ConflictError
