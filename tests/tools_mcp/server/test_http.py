@@ -17,7 +17,7 @@ import pytest
 from mcp import Client
 from starlette.testclient import TestClient
 
-from tools_core import tool
+from tools_core import Context, tool
 from tools_mcp import Server
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
@@ -45,7 +45,8 @@ def request(method, params=None, id=1, era="2026-07-28", envelope=None):
         headers |= {"MCP-Protocol-Version": era, "Mcp-Method": method}
         headers |= {"Mcp-Name": params["name"]} if params and "name" in params else {}
         params = {**(params or {}), "_meta": {**envelope, **(params or {}).get("_meta", {})}}
-    return headers, json.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}})
+    message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params or {}}
+    return headers, json.dumps({name: value for name, value in message.items() if value is not None})
 
 
 def post(port, headers, body):
@@ -108,11 +109,16 @@ def session():
         """Count the characters."""
         return len(text)
 
+    @tool(read_only=True)
+    def run(context: Context) -> str:
+        """Return the run."""
+        return context.run_id
+
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    with TestClient(Server([count]).http_app(token="secret")) as client:  # noqa: S106  (a sample)
+    with TestClient(Server([count, run]).http_app(token="secret")) as client:  # noqa: S106  (a sample)
 
         def send(method, params=None, **changes):
-            headers, body = request(method, params, era="2025-11-25")
+            headers, body = request(method, params, None if method.startswith("notif") else 1, "2025-11-25")
             headers |= {"Host": "localhost", "Authorization": "Bearer secret", **changes}
             return client.post("/mcp", headers=headers, content=body)
 
@@ -138,6 +144,16 @@ def test_refused_requests_end_no_session(session):
         refused = {"Mcp-Session-Id": f"{number:032}", "Authorization": "Bearer wrong"}
         assert send("ping", **refused).status_code == 401
     assert send("ping").status_code == 200
+
+
+def test_a_session_has_a_run_after_the_initialized_notification(session):
+    send = session()
+    call = ("tools/call", {"name": "run", "arguments": {}})
+    before = [send(*call).text for _ in range(2)]
+    send("notifications/initialized")
+    after = [send(*call).text for _ in range(2)]
+    assert before[0] != before[1]
+    assert after[0] == after[1]
 
 
 def test_idle_sessions_keep_no_large_requests(session):

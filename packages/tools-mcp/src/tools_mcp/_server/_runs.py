@@ -55,10 +55,15 @@ class Runs:
     def __init__(self) -> None:
         self._kept: defaultdict[Hashable, Run] = defaultdict(Run)
 
+    def begin(self, ctx: ServerRequestContext[Any, Any]) -> None:
+        """Start the run of a session. Before, each of its calls has a run, because nothing would end a kept one."""
+        self._kept.setdefault(_client(ctx), Run())
+
     def of(self, ctx: ServerRequestContext[Any, Any]) -> Run:
         """Return the run of a request."""
         key = _client(ctx)
-        return Run(is_kept=False) if key is None else self._kept[key]
+        has_begun = key in self._kept or not _is_session(ctx)
+        return Run(is_kept=False) if key is None or not has_begun else self._kept[key]
 
     async def end(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """End the run of a session."""
@@ -75,7 +80,12 @@ def _client(ctx: ServerRequestContext[Any, Any]) -> Hashable | None:
     """Return the identity of a client; None in the stateless HTTP protocol without authentication."""
     if ctx.request is None:
         return "the only one, on two streams"
-    if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+    if _is_session(ctx):
         return f"session {ctx.request.headers.get('mcp-session-id')}"
     token = get_access_token()
     return principal_components(token) if token and (token.subject is not None or token.claims) else None
+
+
+def _is_session(ctx: ServerRequestContext[Any, Any]) -> bool:
+    """Return whether a request belongs to a session of 2025-11-25 over HTTP."""
+    return ctx.request is not None and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS

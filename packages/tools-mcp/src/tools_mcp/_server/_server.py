@@ -180,6 +180,7 @@ class Server:
 
     async def _accompany(self, ctx: ServerRequestContext[Runs, Any], _: NotificationParams) -> None:
         """Notify a session of 2025-11-25 of changes until it ends, then end its run."""
+        ctx.lifespan_context.begin(ctx)
         changed = asyncio.Event()
         unsubscribe = self._listing.changes.subscribe(lambda _: changed.set())
         try:
