@@ -235,7 +235,7 @@ def test_asynchronous_agents_run_code():
 
 def test_the_description_shows_tools_as_typed_functions():
     description = CodeMode([price, order]).description
-    assert 'def price(item: str, count: int = 1) -> Any:\n    """Look up the price of fruit."""' in description
+    assert 'def price(item: str, count: int = 1) -> int:\n    """Look up the price of fruit."""' in description
     assert "def order(item: str) -> dict[str, str]:" in description
 
 
@@ -309,7 +309,7 @@ def test_code_searches_among_many_tools():
     assert "search_tools(query" in mode.description
     assert "def lookup_77" not in mode.description
     result = str(run("print(search_tools('weather', limit=1))\nprint(lookup_77('Oslo'))", *tools))
-    assert result.startswith("def lookup_77(city: str) -> Any:")
+    assert result.startswith("def lookup_77(city: str) -> str:")
     assert result.endswith("Oslo")
 
 

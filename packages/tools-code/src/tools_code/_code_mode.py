@@ -23,9 +23,10 @@ _DESCRIPTION = """\
 Run Python code that calls tools as functions, and return what it prints and the value of its last expression.
 
 Use it for work with many calls, loops over results, or results that you need only in part; print only what you need.
-Functions return Python values, and raise ToolError (with error_type) if a call fails. For calls at once, use threads,
-or `await asyncio.gather(...)` of `function.aio(...)`. The code runs in a sandbox without network, in an empty folder:
-only the functions reach files and services. Variables do not survive. At most {max_calls} calls.
+Functions block, return Python values, and raise ToolError (with error_type) if a call fails. For calls at once, use
+threads, or `await asyncio.gather(name.aio(...), name.aio(...))`; only `.aio` can be awaited. The code runs in a sandbox
+without network, in an empty folder: only the functions reach files and services. Variables do not survive. At most
+{max_calls} calls.
 """
 
 
@@ -71,9 +72,8 @@ class CodeMode(Tool):
         self._python = python or Python(sandbox="required")
         settings: Any = self._python.effects({}).settings
         self.requires_approval = settings["sandbox"]["level"] not in _SANDBOXES
-        definitions = registry.definitions()
-        self._stubs = stubs_of(definitions)
-        self._index = Index(definitions)
+        self._stubs = stubs_of(registry.values())
+        self._index = Index(registry.definitions())
         self.description = _DESCRIPTION.format(max_calls=max_calls) + self._functions()
 
     def execute(self, context: Context, code: Annotated[str, "Python source code"]) -> Any:

@@ -7,9 +7,12 @@ import json
 import keyword
 import re
 from collections.abc import Iterable, Mapping
-from inspect import cleandoc
+from inspect import cleandoc, formatannotation
 from textwrap import indent
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+
+if TYPE_CHECKING:
+    from tools_core import Tool
 
 _TYPES = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "object": "dict",
@@ -26,26 +29,27 @@ class Stub(NamedTuple):
     text: str
 
 
-def stubs_of(definitions: Iterable[Mapping[str, Any]]) -> list[Stub]:
-    """Return a stub for each definition.
+def stubs_of(tools: Iterable[Tool]) -> list[Stub]:
+    """Return a stub for each tool.
 
     Names that are no identifiers get underscores. Names of builtins, and equal ones, get a number.
     """
     stubs: list[Stub] = []
     names = {*dir(builtins), "ToolError", "namespace", "search_tools"}
-    for definition in definitions:
-        base = re.sub(r"\W", "_", definition["name"])
+    for tool in tools:
+        base = re.sub(r"\W", "_", tool.name)
         if not base.isidentifier() or keyword.iskeyword(base):
             base = f"_{base}"
         identifier, number = base, 2
         while identifier in names:
             identifier, number = f"{base}_{number}", number + 1
         names.add(identifier)
-        stubs.append(_stub(definition, identifier))
+        stubs.append(_stub(tool, identifier))
     return stubs
 
 
-def _stub(definition: Mapping[str, Any], identifier: str) -> Stub:
+def _stub(tool: Tool, identifier: str) -> Stub:
+    definition = tool.definition
     schema = definition["input_schema"]
     properties: dict[str, Any] = schema.get("properties", {})
     required = [name for name in properties if name in schema.get("required", ())]
@@ -56,9 +60,19 @@ def _stub(definition: Mapping[str, Any], identifier: str) -> Stub:
         signature.append("**arguments")
     texts = [f"{name}: {properties[name]['description']}" for name in order if properties[name].get("description")]
     documentation = "\n\n".join(filter(None, [cleandoc(definition.get("description", "")), "\n".join(texts)]))
-    result = type_of(definition.get("output_schema") or {})
-    text = f"def {identifier}({', '.join(signature)}) -> {result}:\n" + indent(f'"""{documentation}"""', "    ")
-    return Stub(definition["name"], names, identifier, text)
+    text = f"def {identifier}({', '.join(signature)}) -> {_result(tool)}:\n" + indent(f'"""{documentation}"""', "    ")
+    return Stub(tool.name, names, identifier, text)
+
+
+def _result(tool: Tool) -> str:
+    """Return the type of the result; schemas describe only objects, so other types are those of the function."""
+    if tool.output_schema is not None:
+        return type_of(tool.output_schema)
+    try:
+        text = formatannotation(get_type_hints(tool.execute).get("return", Any))
+    except (NameError, TypeError):  # such as a name that is imported for type checkers only
+        return "Any"
+    return "Any" if "." in text else text  # such as `tools_core.Result`
 
 
 def _parameter(name: str, schema: Mapping[str, Any], *, is_required: bool) -> str:
