@@ -103,20 +103,27 @@ def test_a_glob_does_not_include_ignored_files(rg, root):
     assert matches_in(rg.call(pattern="needle", glob="[!b]*.py")) == ["a.py:1:needle", "sub/c.py:1:needle"]
 
 
-def test_a_multiline_match_shows_all_its_lines(grep, root):
+def test_a_multiline_match_shows_all_its_lines(rg, root):
     write(root, "a.txt", "start\ndef f(\n    x,\n):\nend\n")
-    assert matches_in(grep.call(pattern=r"def f\([^)]*\)", multiline=True)) == [
+    assert matches_in(rg.call(pattern=r"def f\([^)]*\)", multiline=True)) == [
         "a.txt:2:def f(",
         "a.txt:3:    x,",
         "a.txt:4:):",
     ]
-    assert matches_in(grep.call(pattern="x,\n.*:", multiline=True, output_mode="files")) == ["a.txt"]
+    assert matches_in(rg.call(pattern="x,\n.*:", multiline=True, output_mode="files")) == ["a.txt"]
 
 
 def test_lines_before_and_after_a_match_are_shown_separately(grep, root):
     write(root, "a.txt", "1\n2\nx\n4\n5\n")
     assert matches_in(grep.call(pattern="x", before=2)) == ["a.txt-1-1", "a.txt-2-2", "a.txt:3:x"]
     assert matches_in(grep.call(pattern="x", after=1)) == ["a.txt:3:x", "a.txt-4-4"]
+
+
+@pytest.mark.parametrize("option", [{"type": "py"}, {"multiline": True}])
+def test_the_plain_scan_refuses_options_that_it_lacks(root, monkeypatch, option):
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = Grep(root).call(pattern="x", **option)
+    assert (result.error_type, "needs ripgrep" in result.error) == ("unavailable", True)
 
 
 @pytest.mark.parametrize("pattern", ["[[:alpha:]]", "[^[:space:]]", r"\b{start}x", r"\<x", "[a&&b]", "a++b", "[a[b]]"])
@@ -142,8 +149,6 @@ def test_a_type_chooses_the_files(rg, root, monkeypatch):
     assert matches_in(rg.call(pattern="x", type="py")) == ["a.py:1:x", "c.py:1:x"]
     assert matches_in(rg.call(pattern="x", type="py", glob="a*")) == ["a.py:1:x"]
     assert "use glob, such as '*.nope'" in rg.call(pattern="x", type="nope").error
-    monkeypatch.setenv("PATH", "/nowhere")
-    assert rg.call(pattern="x", type="py").error_type == "unavailable"
 
 
 def test_hidden_files_are_searched_but_not_git_s_own(grep, root):

@@ -80,6 +80,10 @@ def search(place: Located, request: SearchRequest, workspace: Workspace, context
     program = find_rg(workspace)
     if program is None and request.type:
         raise ToolError("type needs ripgrep (rg), which is not installed; use glob, such as '*.py'", "unavailable")
+    if program is None and request.multiline:
+        raise ToolError(
+            "multiline needs ripgrep (rg), which is not installed; search for one of the lines", "unavailable"
+        )
     if program is None:
         with closing(place.open_folder() if place.is_folder else place.open_file()) as start:
             output = run(_plain_scan(start, request), context)

@@ -59,10 +59,7 @@ def _compiled(order: dict[str, Any]) -> re.Pattern[str]:
 
 def _report(path: str, text: str, pattern: re.Pattern[str], order: dict[str, Any]) -> bytes:
     lines = text.removesuffix("\n").split("\n")
-    if order["multiline"]:
-        matches = _matched_lines(text, pattern)
-    else:
-        matches = {at: match.start() for at, line in enumerate(lines) if (match := pattern.search(line)) is not None}
+    matches = {at: match.start() for at, line in enumerate(lines) if (match := pattern.search(line)) is not None}
     if not matches:
         return b""
     if order["mode"] == "files":
@@ -78,19 +75,6 @@ def _report(path: str, text: str, pattern: re.Pattern[str], order: dict[str, Any
             rows.append({"type": "match" if at in matches else "context", "data": facts})
     rows.append({"type": "end", "data": {"binary_offset": None, "stats": {"matched_lines": len(matches)}}})
     return b"".join(json.dumps(row, separators=(",", ":")).encode() + b"\n" for row in rows)
-
-
-def _matched_lines(text: str, pattern: re.Pattern[str]) -> dict[int, int]:
-    """Return the numbers of all lines that matches of several lines touch, with the start of the match in the line."""
-    lines: dict[int, int] = {}
-    number = position = 0
-    for match in pattern.finditer(text):
-        number += text.count("\n", position, match.start())
-        position = match.start()
-        lines.setdefault(number, position - text.rfind("\n", 0, position) - 1)
-        for below in range(number + 1, number + 1 + match[0].removesuffix("\n").count("\n")):
-            lines.setdefault(below, 0)
-    return lines
 
 
 def _listed(start: int, order: dict[str, Any]) -> list[str]:

@@ -37,7 +37,7 @@ class Grep(FileTool):
     def diagnose(self) -> Mapping[str, object]:
         """Return the search program and its path."""
         program = find_rg(self.workspace_in(Context()))
-        engine = "ripgrep" if program else "plain scan in Python: install ripgrep for speed, .gitignore and `type`"
+        engine = "ripgrep" if program else "plain scan in Python: install ripgrep for speed, .gitignore and all options"
         return {"grep_engine": engine, "programs": {"rg": program}}
 
     def execute(  # noqa: PLR0913, PLR0917  (its parameters are the model's words)
