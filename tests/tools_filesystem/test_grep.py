@@ -143,7 +143,7 @@ def test_nul_characters_are_refused(grep, root, argument):
     assert argument in result.error
 
 
-def test_a_type_chooses_the_files(rg, root, monkeypatch):
+def test_a_type_chooses_the_files(rg, root):
     for path in ("a.py", "b.js", "c.py"):
         write(root, path, "x\n")
     assert matches_in(rg.call(pattern="x", type="py")) == ["a.py:1:x", "c.py:1:x"]

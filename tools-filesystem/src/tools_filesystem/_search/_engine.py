@@ -20,7 +20,7 @@ from tools_filesystem._search._process import Command, SearchOutput, run
 
 if TYPE_CHECKING:
     from tools_core import Context
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
     from tools_filesystem._search._path_pattern import PathPattern
     from tools_filesystem._workspace import Workspace
 

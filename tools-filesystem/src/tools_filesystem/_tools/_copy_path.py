@@ -6,7 +6,8 @@ from typing import Annotated
 
 from tools_core import Context, Result
 from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._locate import locate, lock
+from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._rename import check_free
 from tools_filesystem._writing._tree import copy_tree

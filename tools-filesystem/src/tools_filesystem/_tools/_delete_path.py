@@ -8,7 +8,8 @@ from typing import Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import ledger_of
-from tools_filesystem._paths._locate import locate, lock
+from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._located import lock
 from tools_filesystem._paths._resolve import closing
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._tree import Survey, remove

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools_filesystem._paths._access import Access
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
     from tools_filesystem._search._process import SearchOutput
 
 

@@ -17,7 +17,7 @@ from tools_filesystem._tools._file_tool import FileTool
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
     from tools_filesystem._search._process import SearchOutput
 
 _MAX_SHOWN = 100_000  # characters of one result

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 
 class ListDirectory(FileTool):

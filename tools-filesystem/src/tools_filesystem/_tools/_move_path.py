@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import ledger_of
 from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._locate import locate, lock
+from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._rename import check_free, put
 from tools_filesystem._writing._tree import Survey, copy_tree, remove
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 
 class MovePath(FileTool):

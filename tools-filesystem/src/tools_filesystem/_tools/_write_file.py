@@ -14,7 +14,7 @@ from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 
 class WriteFile(FileTool):

@@ -17,7 +17,7 @@ from zlib import crc32
 from tools_core import ToolError
 from tools_filesystem._ledger import Stamp
 from tools_filesystem._paths._explain import explained
-from tools_filesystem._paths._locate import lock
+from tools_filesystem._paths._located import lock
 from tools_filesystem._paths._protected import OWN
 from tools_filesystem._paths._resolve import open_file
 from tools_filesystem._writing._attributes import keep_attributes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools_core import Context
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 

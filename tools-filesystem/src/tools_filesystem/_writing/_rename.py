@@ -13,7 +13,7 @@ from tools_core.linux import RENAME_NOREPLACE, renameat2
 from tools_filesystem._paths._resolve import SpecialFileError
 
 if TYPE_CHECKING:
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 # Not supported by the kernel, a container's filter or the file system.
 _UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP)

@@ -21,7 +21,7 @@ from tools_filesystem._writing._rename import put
 if TYPE_CHECKING:
     from tools_core import Context
     from tools_filesystem._paths._access import Access
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
 
 _MAX_ENTRIES = 1_000_000
 _MAX_COPIED = 100_000

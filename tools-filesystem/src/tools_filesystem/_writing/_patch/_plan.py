@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from tools_filesystem._paths._access import Access, PinnedRoot
-    from tools_filesystem._paths._locate import Located
+    from tools_filesystem._paths._located import Located
     from tools_filesystem._writing._patch._sections import Section
 
 MAX_FILE = 10  # megabytes of one file, before or after
