@@ -10,7 +10,7 @@ import pytest
 from tools_agent import Agent, AnthropicProvider, OpenAIProvider, ScriptedProvider, ToolFinished, ToolResult
 from tools_code import CodeMode
 from tools_core import Context, Halt, Registry, Tool, ToolCall, tool
-from tools_runtime import Executor, Policy, hookimpl
+from tools_runtime import Executor, Policy, ToolBugError, hookimpl
 from tools_shell import Python
 
 
@@ -126,6 +126,18 @@ def test_tools_see_the_workspace_and_the_identity_of_the_run(tmp_path):
     agent.generate("Look.")
     direct, coded = contexts
     assert direct == coded
+
+
+def test_bugs_of_tools_are_raised_from_code_if_the_agent_is_strict():
+    @tool
+    def buggy() -> str:
+        """Fail."""
+        return undefined_name  # noqa: F821
+
+    model = ScriptedProvider(ToolCall(None, "run_code", {"code": "buggy()"}))
+    agent = Agent(model=model, tools=[CodeMode([buggy])], error_policy="strict_bugs")
+    with pytest.raises(ToolBugError, match="the tool 'buggy' has a bug: NameError"):
+        agent.generate("Go.")
 
 
 def test_a_halt_in_code_ends_the_conversation():

@@ -231,6 +231,8 @@ class Executor:
     def _raise_bug(self, executions: Sequence[Execution]) -> None:
         for execution in executions if self.error_policy == "strict_bugs" else ():
             error = execution.result.exception
+            if isinstance(error, ToolBugError):  # of a call that this one has run
+                raise error
             if error is not None and is_bug(error):
                 results = [(execution.call, execution.result) for execution in executions]
                 raise ToolBugError(execution.call, error, results) from error
