@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from tools_agent import Assistant, ToolResult
@@ -11,7 +12,7 @@ from tools_core import Result, ToolCall, ToolError
 from tools_core.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 
     from tools_agent import Delta, Message, Request
     from tools_code._interpreter import CodeCall, Interpreter
@@ -30,7 +31,8 @@ class CodeModel:
         self._start = start
         self._max_calls = max_calls
         self._interpreter: Interpreter | None = None
-        self._calls: list[CodeCall] = []  # of the last reply
+        self._calls: dict[str, CodeCall] = {}  # of the last reply, by id
+        self._count = 0  # of the calls of all replies
         self._early: list[CodeCall] = []  # calls that a repeated reply does not have
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
@@ -47,40 +49,36 @@ class CodeModel:
             self._interpreter.close()
 
     def _reply(self, messages: Sequence[Message]) -> Assistant:
-        replies = [message for message in messages if isinstance(message, Assistant)]
-        results = {message.tool_call_id: message.result for message in messages if isinstance(message, ToolResult)}
-        count = sum(len(reply.tool_calls) for reply in replies)
         try:
-            interpreter, calls = self._next_calls(replies, results)
-            if calls and count + len(calls) > self._max_calls:
-                text = f"{interpreter.stop()}[stopped at the limit of {self._max_calls} calls]"
-                return _last(Result.error(text, type="limit_exceeded"))
+            interpreter = self._interpreter
+            if interpreter is None:
+                interpreter = self._interpreter = self._start()
+                self._repeat_all(interpreter, messages)
+            else:
+                results = _results_of(takewhile(lambda message: not isinstance(message, Assistant), reversed(messages)))
+                for id, call in self._calls.items():
+                    interpreter.answer(call, results[id])
+            calls, self._early = self._early or interpreter.next_calls(), []
             if not calls:
                 return _last(interpreter.result())
+            if self._count + len(calls) > self._max_calls:
+                text = f"{interpreter.stop()}[stopped at the limit of {self._max_calls} calls]"
+                return _last(Result.error(text, type="limit_exceeded"))
         except ToolError as error:
             return _last(Result.error(str(error), type=error.type))
-        self._calls = calls
-        numbered = enumerate(calls, start=count + 1)
-        tool_calls = [ToolCall(f"call_{number}", call.name, call.arguments) for number, call in numbered]
+        self._calls = {f"call_{number}": call for number, call in enumerate(calls, start=self._count + 1)}
+        self._count += len(calls)
+        tool_calls = [ToolCall(id, call.name, call.arguments) for id, call in self._calls.items()]
         return Assistant(tool_calls=tuple(tool_calls), stop_reason="tool", provider="code")
 
-    def _next_calls(
-        self, replies: Sequence[Assistant], results: dict[str, Result]
-    ) -> tuple[Interpreter, list[CodeCall]]:
-        interpreter = self._interpreter
-        if interpreter is None:
-            interpreter = self._interpreter = self._start()
-            position = 0
-            for reply in replies:
-                self._repeat(interpreter, reply, position, results)
-                position += len(reply.tool_calls)
-        elif replies:
-            for call, recorded in zip(self._calls, replies[-1].tool_calls, strict=True):
-                interpreter.answer(call, results[recorded.id or ""])
-        calls, self._early = self._early or interpreter.next_calls(), []
-        return interpreter, calls
+    def _repeat_all(self, interpreter: Interpreter, messages: Sequence[Message]) -> None:
+        results = _results_of(messages)
+        for reply in messages:
+            if isinstance(reply, Assistant):
+                self._repeat(interpreter, reply, results)
+                self._count += len(reply.tool_calls)
 
-    def _repeat(self, interpreter: Interpreter, reply: Assistant, position: int, results: dict[str, Result]) -> None:
+    def _repeat(self, interpreter: Interpreter, reply: Assistant, results: dict[str, Result]) -> None:
         """Let the code repeat the calls of a reply, and answer them with the results."""
         missing = list(reply.tool_calls)
         pairs: list[tuple[CodeCall, ToolCall]] = []
@@ -97,15 +95,19 @@ class CodeModel:
                 break
             alone = next((call for call in self._early if call.is_alone), None)
             if alone is not None:
-                raise _diverged(position, missing[0], f"is {alone.describe()} now")
+                raise _diverged(self._count, missing[0], f"is {alone.describe()} now")
             try:
                 arrived = interpreter.next_calls(_PATIENCE)
             except TimeoutError:
-                raise _diverged(position, missing[0], "did not follow") from None
+                raise _diverged(self._count, missing[0], "did not follow") from None
             if not arrived:
-                raise _diverged(position, missing[0], "did not follow: the code ended before it")
+                raise _diverged(self._count, missing[0], "did not follow: the code ended before it")
         for call, match in pairs:
             interpreter.answer(call, results[match.id or ""])
+
+
+def _results_of(messages: Iterable[Message]) -> dict[str, Result]:
+    return {message.tool_call_id: message.result for message in messages if isinstance(message, ToolResult)}
 
 
 def _is_same(call: CodeCall, other: ToolCall) -> bool:

@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from typing import Any
 
 _SILENCE = 0.02  # seconds without a call after which threads of the code are assumed to wait for results
-_THREADS = 3  # the main thread and those of the channel
+_THREADS = 3  # the main thread, and two of the channel
 
 
 class ToolError(Exception):
