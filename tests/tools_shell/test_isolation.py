@@ -318,3 +318,33 @@ def test_a_lack_of_descriptors_does_not_lower_the_level(root, case):
         env={**os.environ, "EXPECTED": expected},
     )
     assert done.stdout.strip() == expected, done.stderr
+
+
+@pytest.mark.parametrize("level", ["bubblewrap"], indirect=True)
+def test_commands_cannot_reach_the_settings_and_sessions_of_a_home_workspace(root, level, monkeypatch):
+    monkeypatch.setenv("HOME", str(root))
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    bash = Bash(root, sandbox=level)
+    for folder in (".config", ".local/share", ".local/state"):
+        own = root / folder / "ask-tools"
+        result = bash.call(command=f"mkdir -p {own}; echo allow > {own}/created; echo ok")
+        assert "ok" in result.output["output"]
+        assert not (own / "created").exists()
+        (own / "secret").write_text("secret")
+        assert "secret" not in bash.call(command=f"cat {own}/*").output["output"]
+
+
+@pytest.mark.parametrize("level", ["bubblewrap"], indirect=True)
+def test_settings_that_the_host_creates_later_in_a_readable_home_are_hidden(root, level, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "notes").write_text("notes")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    bash = Bash(root, sandbox=Sandbox(level=level, readable=(home,)))
+    assert "notes" in bash.call(command=f"cat {home}/notes").output["output"]
+    own = home / ".local/share/ask-tools"
+    own.mkdir(parents=True)
+    (own / "secret").write_text("secret")
+    assert "secret" not in bash.call(command=f"cat {own}/*").output["output"]

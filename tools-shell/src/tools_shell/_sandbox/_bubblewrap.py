@@ -97,7 +97,8 @@ def options(  # noqa: PLR0913  (properties of one command)
         elif home:
             variables["HOME"] = room
     size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
-    mounts, last = _mounts(bubblewrap, view, tuple(temporary), size)
+    hidden = tuple(filter(os.path.isdir, view.hidden))  # they may be created later than the first command runs
+    mounts, last = _mounts(bubblewrap, view, hidden, tuple(temporary), size)
     at = {
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
         for number, mount in guarded
@@ -130,9 +131,9 @@ def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
 
 @functools.lru_cache(64)
 def _mounts(
-    bubblewrap: Bubblewrap, view: Visible, temporary: tuple[str, ...], size: int
+    bubblewrap: Bubblewrap, view: Visible, hidden: tuple[str, ...], temporary: tuple[str, ...], size: int
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the mount options by path, and the options that follow them."""
+    """Return the mount options by path, and the options that follow them; `hidden` folders are covered."""
     sized = ["--size", str(size)] if "--size" in bubblewrap.options else []
     at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
     at["/dev"] = ["--dev", "/dev"]
@@ -146,7 +147,8 @@ def _mounts(
     for path in view.writable:
         at[path] = ["--bind-try", path, path]
     read_only = filter(view.can_be_guarded, view.guarded)
-    for path, words in (*((path, ["--ro-bind-try", path, path]) for path in read_only), *_hidden(view)):
+    covers = ((path, ["--tmpfs", path]) for path in hidden)
+    for path, words in (*((path, ["--ro-bind-try", path, path]) for path in read_only), *covers):
         at[path] = words
         # Its parent folders become mounts, which cannot be moved away.
         above = (path.rsplit("/", count)[0] for count in range(1, path.count("/")))
@@ -154,13 +156,8 @@ def _mounts(
     # Folders of mount points are memory without a limit, and root can write to kernel settings in /proc.
     closed = [
         "/dev",
-        *(path for path, _ in _hidden(view)),
+        *hidden,
         *(["/proc"] if bubblewrap.proc == "new" else []),
         *([] if is_everything else ["/"]),
     ]
     return at, [word for path in closed for word in ("--remount-ro", path)]
-
-
-def _hidden(view: Visible) -> list[tuple[str, list[str]]]:
-    """Return the options that cover each folder that must not be view."""
-    return [(path, ["--tmpfs", path]) for path in view.hidden if os.path.isdir(path)]
