@@ -139,7 +139,7 @@ def test_the_catalogue_names_packages_with_their_purpose():
     assert "- tools-shell (" in catalogue
 
 
-def test_a_query_without_a_match_says_what_to_do():
+def test_a_query_without_a_match_suggests_other_words():
     response, _ = run(search("zebra"), "Nothing.", tools=[get_forecast])
     assert next(m.content for m in response.messages if m.role == "tool") == "No tool matches. Search with other words."
 
@@ -151,5 +151,5 @@ def test_a_search_returns_at_most_the_requested_number():
 
 def test_a_thousand_deferred_tools_cost_a_twentieth_of_the_tokens():
     _, requests = run(search("shop number 17"), "Done.", tools=many(1000))
-    everything = len(json.dumps([each.definition for each in many(1000)]))
+    everything = len(json.dumps([item.definition for item in many(1000)]))
     assert len(json.dumps([*requests[1].tools])) < everything / 20

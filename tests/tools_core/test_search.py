@@ -32,7 +32,7 @@ def open_document(path: str) -> str:
     return path
 
 
-DEFINITIONS = [each.definition for each in (get_forecast, sendMail, open_document)]
+DEFINITIONS = [item.definition for item in (get_forecast, sendMail, open_document)]
 
 
 def names(index, query, limit=10):
@@ -45,7 +45,7 @@ def names(index, query, limit=10):
         ("forecasts", "get_forecast"),
         ("what will the weather be?", "get_forecast"),
         ("municipality", "get_forecast"),
-        ("MAIL somebody", "sendMail"),
+        ("MAIL a person", "sendMail"),
         ("sending", "sendMail"),
         ("priority", "sendMail"),
         ("an invoice", "open_document"),
@@ -66,7 +66,7 @@ def test_a_match_in_the_name_ranks_above_a_match_in_the_description():
 
 
 @pytest.mark.parametrize("query", ["", "the of", "zebra", "🦓"])
-def test_a_query_without_a_match_returns_nothing(query):
+def test_a_query_without_a_match_has_no_hits(query):
     assert Index(DEFINITIONS).search(query) == []
     assert Index([]).search(query) == []
 

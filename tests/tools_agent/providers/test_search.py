@@ -113,10 +113,10 @@ def test_anthropic_loads_the_definitions_that_a_search_refers_to(connect):
     assert response.content == "Sunny."
     first, second, third = api.server.bodies
     assert json.dumps(first["tools"]) == json.dumps(second["tools"]) == json.dumps(third["tools"])
-    assert {each["name"]: each.get("defer_loading", False) for each in first["tools"]} == {
+    assert {item["name"]: item.get("defer_loading", False) for item in first["tools"]} == {
         "clock": False, "search_tools": False, "read_output": False, "get_forecast": True, "send_mail": True,
     }  # fmt: skip
-    assert [each["name"] for each in first["tools"] if "cache_control" in each] == ["read_output"]
+    assert [item["name"] for item in first["tools"] if "cache_control" in item] == ["read_output"]
     [result] = second["messages"][-1]["content"]
     assert result["content"] == [{"type": "tool_reference", "tool_name": "get_forecast"}]
     assert is_prefix(*(without_marks(body["messages"]) for body in (second, third)))
@@ -138,12 +138,12 @@ def test_openai_receives_the_definitions_in_the_output_of_its_search(connect):
     assert response.content == "Sunny."
     first, second, third = api.server.bodies
     assert json.dumps(first["tools"]) == json.dumps(second["tools"]) == json.dumps(third["tools"])
-    assert [each.get("name", each["type"]) for each in first["tools"]] == ["clock", "tool_search", "read_output"]
+    assert [item.get("name", item["type"]) for item in first["tools"]] == ["clock", "tool_search", "read_output"]
     assert first["tools"][1]["execution"] == "client"
     call, output = second["input"][-2:]
     assert (call["type"], call["call_id"], call["arguments"]) == ("tool_search_call", "call_1", {"query": "weather"})
     assert (output["type"], output["call_id"]) == ("tool_search_output", "call_1")
-    assert [(each["name"], each["defer_loading"]) for each in output["tools"]] == [("get_forecast", True)]
+    assert [(item["name"], item["defer_loading"]) for item in output["tools"]] == [("get_forecast", True)]
     assert third["input"][-2]["namespace"] == "get_forecast"
     assert is_prefix(second["input"], third["input"])
 
@@ -154,7 +154,7 @@ def test_a_session_moves_between_providers_that_load_definitions_and_others(conn
     first = Agent("s", model=api.provider, tools=TOOLS, store=store).generate("Weather?")
     api = connect("openai", CALL, DONE)
     Agent("s", model=api.provider, tools=TOOLS, store=store).generate("And now?")
-    assert [each["function"]["name"] for each in api.body["tools"]][-1] == "get_forecast"
+    assert [item["function"]["name"] for item in api.body["tools"]][-1] == "get_forecast"
     api = connect("openai-responses", DONE, loads_definitions=True)
     Agent("s", model=api.provider, tools=TOOLS, store=store).generate("And now?")
     assert [item["type"] for item in api.body["input"] if "search" in item.get("type", "")] == [

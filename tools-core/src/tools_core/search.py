@@ -37,7 +37,7 @@ MATCHES = "matches"  # the member of a result's metadata with the names of the t
 _MAX_LINE = 160  # characters of a package in the catalogue
 _MAX_PACKAGES = 100
 _TOOL_DESCRIPTION = """\
-Find tools by what they do. Most tools are not listed here: search before you conclude that a task is impossible. The \
+Find tools by their purpose. Most tools are not listed here: search before you conclude that a task is impossible. The \
 matching tools can be called from your next step on; search again with other words if none of them fits.
 
 Tools that can be found:
