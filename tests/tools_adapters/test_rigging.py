@@ -9,13 +9,12 @@ import pytest
 
 import tools_adapters.rigging
 from tools_adapters.rigging import (
-    SUPPORTED_TOOL_ARGUMENT_TYPES_LIST,
     StrictToolset,
     ToolDescription,
     ToolFunction,
     ToolParameter,
 )
-from tools_core import ToolCall, Toolset, tool
+from tools_core import ToolCall
 
 
 class Hammer(StrictToolset):
@@ -154,23 +153,8 @@ def test_string_annotations_are_resolved():
     assert namespace["Late"]().get_description().functions[0].parameters == [ToolParameter("x", "int", "a number")]
 
 
-def test_options_of_a_method_hold_in_a_strict_toolset():
-    class Doors(StrictToolset, name="doors", description="Doors."):
-        @tool(requires_approval=True)
-        def unlock(self, door: Annotated[str, "Its name"]) -> str:
-            return f"unlocked {door}"
-
-    assert [parameter.name for parameter in Doors().get_description().functions[0].parameters] == ["door"]
-    assert Doors().tool("unlock").requires_approval
-    assert isinstance(Doors(), Toolset)
-
-
 def test_the_example_in_the_docstring_works():
     assert doctest.testmod(tools_adapters.rigging).failed == 0
-
-
-def test_the_supported_types_equal_the_types_of_rigging():
-    assert [int, float, str, bool] == SUPPORTED_TOOL_ARGUMENT_TYPES_LIST
 
 
 def test_the_documented_example_prints_its_output(capsys):
