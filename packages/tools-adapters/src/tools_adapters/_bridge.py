@@ -43,7 +43,7 @@ def bridge(
     if executor is not None and approve is not None:
         raise TypeError("pass approve= to the executor, which decides about all calls")
     registry = tools if isinstance(tools, Registry) else _registry_of(tools)
-    loaded = dict(registry.items())  # broken tools are left out
+    loaded = dict(registry.items())  # without broken tools
     names = legal_names(loaded, "openai")
     shared = Context() if context is None else context
     caller, options = (registry, {"approve": approve}) if executor is None else (executor, {})
@@ -187,7 +187,7 @@ def halt_in(data: Any) -> str | None:
 
 
 def block_of(data: bytes | str, mime_type: str | None = None, name: str | None = None) -> Any:
-    """Return a block with another framework's bytes or base64: an image or audio if the type says so, else a file."""
+    """Return a block with another framework's bytes or base64: an image, audio or a file by its type."""
     kind = (mime_type or "").partition("/")[0]
     content = base64.b64decode(data) if isinstance(data, str) else data
     return {"image": Image, "audio": Audio}.get(kind, File)(content, mime_type, name=name)

@@ -19,7 +19,7 @@ def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:
 
     Pictures and PDFs go to the model, a failure has `error` set, and a halt ends the run with the exit reason
     "halted by NAME". In `run_async` cancelling the run cancels a tool. Calls that require approval are refused without
-    `approve` or an executor; pass `approve="all"` where a `ConfirmationHook` of the agent asks about them. Pipelines
+    `approve` or an executor; pass `approve="all"` if a `ConfirmationHook` of the agent confirms them. Pipelines
     with these tools cannot be serialized.
     """
     return [
@@ -81,7 +81,7 @@ async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context)
 
 
 def _part(content: Any) -> Any:
-    """Return a picture or a file of Haystack as a block of ours, and other content as it is."""
+    """Return a picture or a file of Haystack as a block of ours, and other content unchanged."""
     if hasattr(content, "base64_image"):
         return block_of(content.base64_image, content.mime_type)
     if hasattr(content, "base64_data"):

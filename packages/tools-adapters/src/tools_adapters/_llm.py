@@ -28,7 +28,7 @@ def to_llm(tools: Tools, *, asynchronous: bool = False, **options: Unpack[Option
     Pictures, sound and PDFs become attachments, a failure is the exception of its `ToolResult`, and a halt raises
     `llm.PauseChain` out of the chain, with our `result`. Calls that require approval are refused without `approve` or
     an executor. With `asynchronous` they are coroutine functions, of which an `AsyncModel` runs several at once; a
-    `Model` can call these only where no event loop is running, so not in a notebook.
+    `Model` can call these only if no event loop is running, so not in a notebook.
     """
     return [
         llm.Tool(tool.name, tool.description, tool.schema, _implementation(tool, is_async=asynchronous))

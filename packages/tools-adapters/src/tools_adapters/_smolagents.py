@@ -62,7 +62,7 @@ class Unchecked(str):
 
 
 class AskTool(smolagents.Tool):
-    """A tool of ours, with a `__call__` that leaves the arguments as they are."""
+    """A tool of ours, with a `__call__` that does not change the arguments."""
 
     skip_forward_signature_validation = True
     output_type = "any"
@@ -105,7 +105,7 @@ def _inputs(schema: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     inputs: dict[str, dict[str, Any]] = {}
     for name, property_schema in schema["properties"].items():
         value: dict[str, Any] = _inlined(property_schema, schema) if isinstance(property_schema, Mapping) else {}
-        # That null is accepted means little where an input can be left out.
+        # Null adds nothing to an input that can be omitted.
         others = [option for option in value.get("anyOf", ()) if option != {"type": "null"}]
         if len(others) == 1:
             del value["anyOf"]

@@ -40,7 +40,7 @@ class McpToolset:
         server: A command as a list or one text, the URL of a server with streamable HTTP, or the entry of a server in
             a client's configuration: `{"command": "npx", "args": [...], "env": {...}, "cwd": "..."}` or
             `{"url": "...", "headers": {...}}`. `${NAME}` in a text is the value of a variable. A command gets HOME,
-            PATH and four similar variables, and those of `env`.
+            PATH, four similar variables and the variables in `env`.
         name: The server's name in errors, and the prefix of its tools.
         prefix: Put the name before the name of each tool: `github_search`.
         timeout: Seconds for the start of the server, and for a call; None for no limit.
@@ -82,7 +82,7 @@ class McpToolset:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools. Without pins the server is asked for them; ToolError if it cannot be used."""
+        """The tools, without pins from the server; ToolError if it cannot be used."""
         return tuple(self._make().values())
 
     @property

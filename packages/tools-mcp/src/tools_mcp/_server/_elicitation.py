@@ -52,7 +52,7 @@ class Elicitation:
     _thread: int = field(default_factory=get_ident, init=False)
     _parts_run: bool = field(default=False, init=False)  # whether calls that this call runs were approved
     _forms: dict[str, tuple[str, ElicitRequestFormParams]] = field(default_factory=dict, init=False)  # of this round
-    _asked: Counter[str] = field(default_factory=Counter, init=False)  # the number of forms by subject
+    _form_counts: Counter[str] = field(default_factory=Counter, init=False)  # the number of forms by subject
 
     @property
     def can_ask(self) -> bool:
@@ -123,8 +123,8 @@ class Elicitation:
         """
         if self.ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             return await self.ctx.session.elicit_form(form.message, form.requested_schema, self.ctx.request_id)
-        key = f"{subject} {self._asked[subject]}"
-        self._asked[subject] += 1
+        key = f"{subject} {self._form_counts[subject]}"
+        self._form_counts[subject] += 1
         responses = self._responses
         if key in responses:
             return ElicitResult.model_validate(responses[key])

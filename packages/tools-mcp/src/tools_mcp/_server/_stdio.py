@@ -50,8 +50,8 @@ async def serve(lowlevel: LowLevelServer[Any]) -> None:
 def _claim_streams() -> tuple[int, int]:
     """Move standard input and output to new descriptors, and return those.
 
-    From now on, and until the process ends, what tools and their child processes print goes to standard error, and
-    what they read is empty: a line of theirs between two messages would break the channel.
+    From now on, and until the process ends, tools and their child processes print to standard error, and their input
+    is empty: one of their lines between two messages would break the channel.
     """
     sys.stdout.flush()
     incoming, outgoing = os.dup(0), os.dup(1)
