@@ -87,7 +87,7 @@ def write_inspect_logs(report: Report, folder: str | Path) -> list[Path]:
     return paths
 
 
-def _log(model: str, attempts: list[Attempt]) -> EvalLog:
+def _log(model: str, attempts: list[Attempt]) -> Any:
     samples: list[dict[str, Any]] = []
     epochs: Counter[str] = Counter()
     for attempt in attempts:
