@@ -269,6 +269,8 @@ class Chat:
             elif message.role == "tool":
                 printer.result(message.tool_call_id, message.name, message.result)
         self.screen.report("")
+        if session.pending_tool_calls or [message.role for message in session.messages[-1:]] in (["user"], ["tool"]):
+            self.note("the last turn did not end; to continue it: /continue")
 
     def _count(self, session: Session) -> None:
         """Count the tokens and dollars of a session."""

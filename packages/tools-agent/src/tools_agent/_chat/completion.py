@@ -39,6 +39,6 @@ class ChatCompleter(Completer):
         elif match := _AT_PATH.search(text):
             start = match[1].removeprefix('"')
             for completion in self._files.get_completions(Document(start), complete_event):
-                path = start + completion.text
+                path = start + completion.text + "/" * completion.display_text.endswith("/")
                 path = f'"{path}"' if " " in path else path
                 yield Completion(f"@{path}", start_position=-len(match[0]), display=completion.display)

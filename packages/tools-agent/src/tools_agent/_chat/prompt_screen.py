@@ -83,9 +83,10 @@ class PromptScreen:
         """Send a first line, then read lines until the user presses Ctrl-C twice, or Ctrl-D."""
         self._chat = chat
         completer = ChatCompleter(chat)
+        completes = Condition(lambda: self._answer is None and completer.matches(self._buffer.document))
         self._prompt = PromptSession(
             self._message, multiline=True, prompt_continuation="  ", history=_history(), style=_STYLE,
-            completer=completer, complete_while_typing=Condition(lambda: completer.matches(self._buffer.document)),
+            completer=completer, complete_while_typing=completes,
             reserve_space_for_menu=_MENU, key_bindings=self._bindings(), enable_suspend=True, erase_when_done=True,
             input=self._input,
             output=Vt100_Output(self._output, self._size, os.environ.get("TERM"), enable_cpr=False),
@@ -209,7 +210,11 @@ class PromptScreen:
         self._draft, self._question = self._buffer.text, question
         self._answer = self._loop.create_future()
         self._fill(default)
-        return await self._answer
+        answer = await self._answer
+        if answer is not None:
+            self._kind = "lines"  # no empty line before it
+            self.show([Line.of("note", f"{question} {answer}", "  ")])
+        return answer
 
     def _end_question(self, answer: str | None) -> None:
         """Return to the input from before the question, at once: the user may be typing."""
@@ -235,7 +240,8 @@ class PromptScreen:
             self._chat.note(f"waits: {line}")
 
     async def _handle(self, line: str) -> None:
-        self._since = time.monotonic()
+        if not self._chat.is_busy:
+            self._since = time.monotonic()
         ticker = asyncio.create_task(self._animate())
         try:
             await handle(self._chat, line)

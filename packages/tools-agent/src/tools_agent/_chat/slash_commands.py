@@ -208,7 +208,8 @@ def _models(chat: Chat) -> list[tuple[str, str]]:
 
 def _show_table(chat: Chat, rows: Sequence[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in rows)
-    chat.screen.show([Line.of("text", f"{name.ljust(width)}  {text}".rstrip(), "  ") for name, text in rows])
+    lines = [Line.of("text", f"{name.ljust(width)}  {text}".rstrip(), "  ") for name, text in rows]
+    chat.screen.show([Line("text", ""), *lines])
 
 
 COMMANDS = {

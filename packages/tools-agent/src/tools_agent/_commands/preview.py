@@ -84,7 +84,7 @@ class Preview:
         self._show_changes(dialog)
         if not self.is_open:
             return None
-        dialog.show(block(_MENU, "  "))
+        dialog.show([Line("text", ""), *block(_MENU, "  ")])
         while (line := dialog.ask("what to do with the changes? ")) is not None:
             key, _, rest = line.strip().partition(" ")
             if key == "p":

@@ -35,13 +35,13 @@ def call_line(call: ToolCall, agent: str | None = None) -> Line:
 def result_lines(result: Result, tool: Tool | None = None, *, printed: str = "", label: str = "") -> list[Line]:
     """Return a result without the middle of a long one, and the place at which a tool failed.
 
-    `printed` is the beginning that was shown while the tool ran. The label says more about the call.
+    `printed` is the beginning that was shown while the tool ran. The label precedes it.
     """
     text = str(result)
     text = text.removeprefix(printed)
     style: Style = "text" if result.ok else "error"
     rows = folded(text.rstrip("\n").split("\n"), MAX_LINES if result.ok else _ERROR_LINES)
-    mark = f"← {label and f'{label}: '}{'' if result.ok else 'error: '}"
+    mark = f"← {label}{'' if result.ok else 'error: '}"
     lines = [
         Line.of(style, f"{'' if number else mark}{_clipped(row)}", "  " * bool(number))
         for number, row in enumerate(rows)
@@ -195,9 +195,9 @@ class EventPrinter:
         live = self._live.pop(call_id, "")
         _, started = self._started.pop(call_id, (name, time.monotonic()))
         duration = time.monotonic() - started
-        label = "" if call_id == self._latest else name
+        label = "" if call_id == self._latest else f"{name}: "
         if duration > _SHORT:
-            label = f"{label} ({seconds(duration)})".lstrip()
+            label += f"({seconds(duration)}) "
         complete = live[: live.rfind("\n") + 1]
         self._latest = None
         self._output.show(result_lines(result, self._tools.get(name), printed=complete, label=label))

@@ -91,7 +91,10 @@ class TerminalDialog:
 
     def ask(self, prompt: str) -> str | None:
         """Return the line that the person types; None at the end of the input."""
-        return self._ask(prompt) or None
+        line = self._ask(prompt)
+        if line == "":
+            sys.stderr.write("\n")
+        return line or None
 
     def edit(self, name: str, text: str) -> str | None:
         """Open `$VISUAL` or `$EDITOR`; without them ask for a line."""
