@@ -128,8 +128,7 @@ def row(screen: pyte.Screen, line: int) -> Text:
 if __name__ == "__main__":
     record("run-preview", ["run", "Tidy this folder", "--preview", "--yes"], ("what to do with the changes?", ""))
     record(
-        "chat", ["chat", "--preview"], ("preview on", "Tidy this folder\r"), ("y  yes, once", "y\r"),
-        ("4 changes", "/changes\r"), ("apply?", "s\r"), ("numbers or paths", "notes.md draft.bak debug.log\r"),
-        ("applied 3 changes", ""),
+        "chat", ["chat", "--preview"], ("preview on", "Tidy this folder\r"), ("4 changes in the copy", "/changes\r"),
+        ("what to do", "s notes.md draft.bak debug.log\r"), ("applied 3 changes", ""),
     )  # fmt: skip
     shutil.rmtree(HOME)

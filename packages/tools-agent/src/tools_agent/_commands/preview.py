@@ -137,7 +137,7 @@ class Preview:
         return not rest
 
     def _summary(self, changes: Changes) -> Iterator[Line]:
-        yield Line.of("title", f"{counted(len(changes), 'change')} in the copy {self.path}:")
+        yield Line.of("title", f"{counted(len(changes), 'change')} in the copy:")
         for number, change in enumerate(changes[:MAX_CHANGES], 1):
             yield Line.of(_CHANGE_STYLES.get(change.kind, "hunk"), str(change), f"  {number:>2}  ")
         if len(changes) > MAX_CHANGES:
@@ -163,7 +163,7 @@ class Preview:
         if self.is_open:
             option = shlex.join(["--copy", self.copy.id, *self._place()])
             note(
-                f"the copy stays; apply: ask-tools apply {option}\n"
+                f"the copy stays in {self.path}\n  apply: ask-tools apply {option}\n"
                 f"  look: ask-tools changes {option}; discard: ask-tools changes --discard {option}"
             )
 
