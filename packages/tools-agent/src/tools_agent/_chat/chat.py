@@ -39,20 +39,16 @@ _MAX_TOKENS = 150_000  # that the model sees
 
 
 class Screen(Output, Protocol):
-    """The front end of a chat."""
+    """The front end of a chat.
 
-    @property
-    def echoes(self) -> bool:
-        """True if the lines of the user stay on the screen."""
-        ...
+    `dialog` reserves the input for questions to the user, and is None if no user can answer. `answer` asks a question
+    of a tool.
+    """
 
-    def dialog(self, context: Context) -> AbstractContextManager[Dialog | None]:
-        """Reserve the input for questions to the user; None if no user can answer."""
-        ...
+    echoes: bool  # the lines of the user stay on the screen
 
-    def answer(self, question: Question) -> str | None:
-        """Ask a question of a tool."""
-        ...
+    def dialog(self, context: Context) -> AbstractContextManager[Dialog | None]: ...
+    def answer(self, question: Question) -> str | None: ...
 
 
 class Chat:
@@ -60,22 +56,22 @@ class Chat:
 
     Attributes:
         session: The current session; None before the first prompt.
-        preview: The copy of the workspace that the session has; it may be closed.
         is_preview: True if the next turns work in a copy.
+        changes: The number of changes in the copy, such as "2 changes"; empty without changes.
+        usage: The tokens and dollars of the session.
     """
 
     def __init__(self, screen: Screen, options: Namespace, start: Start, policy: Policy) -> None:
         self.screen, self.start = screen, start
         self.session: Session | None = None
-        self.preview: Preview | None = None
         self.is_preview = False
+        self.changes = self.usage = ""
+        self._preview: Preview | None = None
         self._options, self._policy = options, policy
         self._files: list[str] = options.file or []  # of the next prompt
-        self._changes = 0  # in the copy, after the last turn
-        self.usage = ""
         self._task: asyncio.Task[Any] | None = None  # of a turn or a command
         self._is_interrupted = False  # the turn is ending
-        self._is_confined = False
+        self._is_confined = False  # commands run in a sandbox, or not at all
         self.agent: Agent[Any, Any] = Agent(
             store=start.store, model=start.model, tools=selected_tools(options), skills=options.skills, max_steps=50,
             approve="all" if options.yes else self._approve, on_ask=screen.answer, policy=policy, tool_timeout=120.0,
@@ -107,25 +103,21 @@ class Chat:
         return str(self.agent.model)
 
     @property
-    def folder(self) -> str:
-        """The folder of the next turn, or the workspace if its copy does not exist yet."""
-        return self.preview.path if self.preview and self.is_previewing else self.start.workspace
+    def preview(self) -> Preview | None:
+        """The copy of the session, unless all its changes are applied or discarded."""
+        return self._preview if self._preview is not None and self._preview.is_open else None
 
     @property
-    def is_previewing(self) -> bool:
-        """True if the next turn works in a copy that exists already."""
-        return self.is_preview and self.preview is not None and self.preview.is_open
+    def folder(self) -> str:
+        """The folder of the next turn, or the workspace if its copy does not exist yet."""
+        preview = self.preview
+        return preview.path if preview is not None and self.is_preview else self.start.workspace
 
     @property
     def status(self) -> str:
         """The model, the state of the preview, tokens and dollars."""
         state = f"preview {'on' if self.is_preview else 'off'}"
         return "  ".join(filter(None, [self.model, f"{state}, {self.changes}" if self.changes else state, self.usage]))
-
-    @property
-    def changes(self) -> str:
-        """The number of changes in the copy, such as "2 changes"; empty without changes."""
-        return counted(self._changes, "change") if self._changes else ""
 
     @property
     def is_running(self) -> bool:
@@ -144,9 +136,7 @@ class Chat:
         except asyncio.CancelledError:
             self.note("interrupted")
         except CommandError as error:
-            self.screen.show(
-                [*block(str(error), "  ", "error"), *(Line.of("note", hint, "  ") for hint in error.hints)]
-            )
+            self.screen.show(block("\n".join([str(error), *error.hints]), "  ", "error"))
         except Exception as error:  # noqa: BLE001  (the chat continues)
             self.screen.show(block(f"{type(error).__name__}: {error}", "  ", "error"))
         finally:
@@ -175,10 +165,9 @@ class Chat:
         for message in waiting:
             self.note(f"not sent: {message.content}")
         waiting.clear()
-        if self.is_previewing:
-            await self.compare()
-            if self.changes:
-                self.note(f"{self.changes} in the copy; to look at them and apply them: /changes")
+        await asyncio.to_thread(self.compare)
+        if self.is_preview and self.changes:
+            self.note(f"{self.changes} in the copy; to look at them and apply them: /changes")
 
     def steer(self, text: str) -> None:
         """Send a message that the model reads before its next step."""
@@ -211,10 +200,8 @@ class Chat:
 
     def _prepare(self, session: Session) -> None:
         """Copy the workspace for a preview, and let the agent work in the copy, in a sandbox; else in the workspace."""
-        if self.is_preview and not self.is_previewing:
-            report = lambda done, total: self.screen.report("copying the workspace", f"{done:,} of {total:,} files")  # noqa: E731
-            self.preview = Preview(self.start.workspace, session, report)
-            self.screen.report("")
+        if self.is_preview and self.preview is None:
+            self._preview = Preview(self.start.workspace, session, self.screen)
         if self.is_preview != self._is_confined:
             self._is_confined = self.is_preview
             self.agent.tools = selected_tools(self._options, confined_tools if self.is_preview else load_tools)
@@ -236,7 +223,8 @@ class Chat:
     def _approve(self, request: ApprovalRequest) -> Any:
         """Answer a request for approval; in a thread."""
         policy: Any = self.agent.policy
-        if self.preview and self.agent.workspace == self.preview.path and self.preview.allows(request, policy):
+        preview = self._preview
+        if preview is not None and self.agent.workspace == preview.path and preview.allows(request, policy):
             return "once"
         with self.screen.dialog(request.context) as dialog:
             return ask_person(request, dialog, policy=policy, session=self.session) if dialog else None
@@ -251,10 +239,10 @@ class Chat:
         self._count(session)
         if is_shown:
             self._show_messages(session)
-        self.preview, self._changes = None, 0
+        self._preview = None
         if has_copy(session, self.start.workspace):
-            self.preview, self.is_preview = Preview(self.start.workspace, session), True
-            self._changes = len(self.preview.copy.changes())
+            self._preview, self.is_preview = Preview(self.start.workspace, session, self.screen), True
+        self.compare()
 
     def _show_messages(self, session: Session) -> None:
         printer = EventPrinter(self.screen, self.agent.tools)
@@ -278,10 +266,10 @@ class Chat:
         total = sum((message.usage for message in replies), Usage())
         self.usage = usage_text(total, price_of(replies)).removeprefix("tokens: ") if total.total_tokens else ""
 
-    async def compare(self) -> None:
+    def compare(self) -> None:
         """Count the changes in the copy."""
-        is_open = self.preview is not None and self.preview.is_open
-        self._changes = len(await asyncio.to_thread(self.preview.copy.changes)) if self.preview and is_open else 0
+        count = len(self.preview.copy.changes()) if self.preview is not None else 0
+        self.changes = counted(count, "change") if count else ""
 
     def toggle_preview(self) -> None:
         """Let the next turns work in a copy of the workspace, or in the workspace."""
@@ -303,5 +291,5 @@ class Chat:
         self.agent.close()
         if self.session is not None:
             note(f"continue with: ask-tools chat --session {self.session.id}")
-        if self.preview is not None:
-            self.preview.leave()
+        if self._preview is not None:
+            self._preview.leave()

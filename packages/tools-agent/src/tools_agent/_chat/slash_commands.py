@@ -125,7 +125,7 @@ async def _undo(chat: Chat, _: str) -> None:
 
 async def _changes(chat: Chat, _: str) -> None:
     preview = chat.preview
-    if preview is None or not preview.is_open:
+    if preview is None:
         raise CommandError("there is no copy with changes", "to let the next turns work in a copy: Shift-Tab, /preview")
 
     def decide() -> str | None:
@@ -133,7 +133,7 @@ async def _changes(chat: Chat, _: str) -> None:
             return preview.decide(dialog) if dialog is not None else None
 
     prompt = await asyncio.to_thread(decide)
-    await chat.compare()
+    await asyncio.to_thread(chat.compare)
     if prompt is not None:
         chat.show_prompt(prompt)
         await chat.turn(prompt)

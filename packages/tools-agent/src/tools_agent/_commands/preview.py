@@ -16,9 +16,10 @@ from tools_core.command import CommandError, counted, load_tools, note, reserved
 from tools_core.files import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tools_agent import Store
+    from tools_agent._terminal._progress import Output
     from tools_agent._terminal._prompt import Dialog
     from tools_agent._terminal._style import Style
     from tools_core import ApprovalRequest, Effects, Tool
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
+_REPORTED = 500  # copied files between two reports
 _MAX_SESSIONS = 20  # that are searched for copies
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
 _VARIABLE = "ASK_TOOLS_ISOLATION"
@@ -44,17 +46,22 @@ x  discard all changes"""
 class Preview:
     """A copy of the workspace for one session, which continues in it until the copy is applied or discarded."""
 
-    def __init__(
-        self, workspace: str, session: Session, on_progress: Callable[[int, int], object] | None = None
-    ) -> None:
+    def __init__(self, workspace: str, session: Session, output: Output) -> None:
         """Open the session's copy, or copy the workspace. Raises CommandError if it cannot be copied."""
         self._error = workspace_module().WorkspaceError
+
+        def report(done: int, total: int) -> None:
+            if done % _REPORTED == 0:
+                output.report("copying the workspace", f"{done:,} of {total:,} files")
+
         try:
             place = workspace_module().Workspace(workspace)
             earlier = next((copy for copy in place.copies() if copy.id == _copy_id(session)), None)
-            self.copy = earlier or place.copy(on_progress=on_progress)
+            self.copy = earlier or place.copy(on_progress=report)
         except self._error as error:
             raise CommandError(str(error), status=1) from error
+        finally:
+            output.report("")
         self.path: str = self.copy.path
         self._session = session
         if earlier is None:

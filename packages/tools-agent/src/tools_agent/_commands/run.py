@@ -79,7 +79,7 @@ def run(options: Namespace) -> int:
         start = find_start(options, store, may_create=prompt is not None)
         session = start.open(options.prompt or prompt or "")
         options.preview = options.preview or has_copy(session, start.workspace)
-        preview = Preview(start.workspace, session) if options.preview else None
+        preview = Preview(start.workspace, session, TerminalOutput(None)) if options.preview else None
         if preview is not None:
             tools = selected_tools(options, confined_tools)
         add_session_rules(policy, session)
