@@ -78,7 +78,7 @@ def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
         "limits": _limits(text, parameters),
         "parameters": _undescribed(parameters),
         "examples": _examples(text, tool, parameters),
-        "length": _length(text, openai.tokens([tool])),
+        "length": _length(definition["description"].strip(), openai.tokens([tool])),
     }
     findings = [Finding(name, WEIGHTS[name], *problem) for name, problem in problems.items() if problem]
     return Score(tool.name, 100 - sum(finding.points for finding in findings), findings)
