@@ -9,6 +9,7 @@ application or undo is reverted by running its steps backwards, as often as nece
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tools_workspace import _history as history
 from tools_workspace._changes import Change
-from tools_workspace._tree import State, WorkspaceError, copy_file, fingerprint, remove_tree, state_of
+from tools_workspace._tree import State, WorkspaceError, fingerprint, is_git_index, remove_tree, state_of
 
 Fingerprint = Sequence[str | int] | None
 
@@ -29,35 +30,27 @@ class ConflictError(WorkspaceError):
         super().__init__(f"{message}: {', '.join(self.paths)}")
 
 
-def check_originals(
-    workspace: str,
-    copy_id: str,
-    paths: Iterable[str],
-    originals: Mapping[str, Sequence[int]],
-    fingerprints: Mapping[str, Fingerprint],
-) -> None:
+def check_originals(workspace: str, copy_id: str, paths: Iterable[str], originals: Mapping[str, Sequence[Any]]) -> None:
     """Raise ConflictError if a path is neither as the copy found it nor as the latest changeset of the copy left it.
 
-    The copy found the states `originals`, or for some files the `fingerprints`.
+    The copy found the states `originals`, and fingerprints for the indexes of git.
     """
-    left = {path: ({"path": path, "old": content}, "old") for path, content in fingerprints.items()}
+    left: dict[str, tuple[Mapping[str, Any], str]] = {}
     for changeset in reversed(history.changesets(workspace)):
         if changeset.copy == copy_id:
             side = "old" if changeset.state == "undone" else "new"
             left |= {step["path"]: (step, side) for step in history.read_journal(changeset.id)["steps"]}
-    conflicts = []
-    for path in paths:
-        now = state_of(os.path.join(workspace, path))
-        then = State(*originals[path]) if path in originals else None
+
+    def has_changed(path: str) -> bool:
+        place = os.path.join(workspace, path)
         if path in left:
-            is_same = _is_at(workspace, *left[path])
-        elif now and then:
-            is_same = not now.has_changed(then)
-        else:
-            is_same = now is then
-        if not is_same:
-            conflicts.append(path)
-    if conflicts:
+            return not _is_at(workspace, *left[path])
+        if path not in originals or is_git_index(path):
+            return fingerprint(place) != originals.get(path)
+        state = state_of(place)
+        return state is None or state.has_changed(State(*originals[path]))
+
+    if conflicts := [path for path in paths if has_changed(path)]:
         message = f"{workspace} changed since the copy was made, so nothing was applied and the copy remains"
         raise ConflictError(message, conflicts)
 
@@ -65,27 +58,26 @@ def check_originals(
 def apply(workspace: str, copy: str, changes: Sequence[Change], details: Mapping[str, str]) -> str:
     """Apply changes of the folder `copy`, and return the id of the changeset."""
     id = history.new_id()
-    kept = os.path.join(history.folder_of(id), "old")
-    paths = sorted({path for change in changes for path in (change.path, change.old_path)})
+    backup = history.backup_of(id)
     try:
-        os.makedirs(kept, mode=0o700)
+        os.makedirs(backup, mode=0o700)
         steps = []
-        for number, path in enumerate(paths):
-            old = _keep(os.path.join(workspace, path), os.path.join(kept, str(number)))
+        for path in sorted({path for change in changes for path in (change.path, change.old_path)}):
+            old = _back_up(os.path.join(workspace, path), os.path.join(backup, path))
             steps.append({"path": path, "old": old, "new": fingerprint(os.path.join(copy, path))})
         journal = {"workspace": workspace, "time": time.time(), "state": "applying", "steps": steps, **details}
         history.write_journal(id, journal | {"changes": [str(change) for change in changes]})
-    except BaseException as error:
+    except BaseException:
         remove_tree(history.folder_of(id))
-        raise _explained(error) from error
+        raise
     try:
-        skipped = _run_steps(id, "old", "new", [os.path.join(copy, path) for path in paths])
+        skipped = _run_steps(id, "old", "new", copy)
         if skipped:
             message = f"{workspace} changed at this moment, so nothing was applied and the copy remains"
             raise ConflictError(message, skipped)
-    except (OSError, WorkspaceError) as error:
+    except (OSError, WorkspaceError):
         revert(id)
-        raise _explained(error) from error
+        raise
     history.set_state(id, "applied")
     return id
 
@@ -101,101 +93,95 @@ def undo(id: str) -> None:
         if paths:
             raise ConflictError(f"{workspace} changed after {id} was applied, so nothing was undone", paths)
         history.set_state(id, "undoing")
-    try:
-        revert(id)
-    except OSError as error:
-        message = f"{error.strerror}: {error.filename}; some files have their new content: undo {id} again"
-        raise WorkspaceError(message) from error
+    revert(id)
 
 
 def revert(id: str) -> None:
     """Run the steps of a changeset backwards; paths with a content that is neither old nor new stay unchanged."""
-    journal = history.read_journal(id)
-    kept = os.path.join(history.folder_of(id), "old")
-    skipped = _run_steps(id, "new", "old", [os.path.join(kept, str(number)) for number in range(len(journal["steps"]))])
+    try:
+        skipped = _run_steps(id, "new", "old", history.backup_of(id))
+    except OSError as error:
+        message = f"{error.strerror}: {error.filename}; some files have their new content: undo {id} again"
+        raise WorkspaceError(message) from error
     history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in skipped])
-    remove_tree(kept)
+    remove_tree(history.backup_of(id))
 
 
-def _explained(error: BaseException) -> BaseException:
-    if isinstance(error, OSError):
-        return WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}")
-    return error
-
-
-def _keep(path: str, target: str) -> Fingerprint:
+def _back_up(path: str, target: str) -> Fingerprint:
     """Copy a file into the changeset; return the fingerprint of the path."""
     state = state_of(path)
     if state is None or state.kind != "file":
         return fingerprint(path)
-    copy_file(path, target)
-    return fingerprint(target, path)
+    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+    shutil.copy2(path, target)
+    return fingerprint(target)
 
 
-def _matches(path: str, expected: Fingerprint) -> bool:
+def _matches(current: Fingerprint, expected: Fingerprint) -> bool:
     """Return whether a path has the expected content; a folder may have another mode."""
-    current = fingerprint(path)
-    if current and expected and current[0] == expected[0] == "folder":
-        return True
-    return current == expected
+    return current == expected or (_is_folder(current) and _is_folder(expected))
+
+
+def _is_folder(content: Fingerprint) -> bool:
+    return content is not None and content[0] == "folder"
 
 
 def _is_at(workspace: str, step: Mapping[str, Any], side: str) -> bool:
     """Return whether the path of a step has the content of a side; a folder that had to stay, has it too."""
-    place = os.path.join(workspace, step["path"])
-    had_folder = bool(step["old"]) and step["old"][0] == "folder"
-    return _matches(place, step[side]) or (had_folder and _matches(place, step["old"]))
+    current = fingerprint(os.path.join(workspace, step["path"]))
+    return _matches(current, step[side]) or (_is_folder(current) and _is_folder(step["old"]))
 
 
 class _Step(NamedTuple):
-    """A path with its content before and after the step."""
+    """A path of the workspace with its content before and after the step."""
 
     place: str
-    temporary: str
+    temporary: str  # the new file or link, beside the old one
+    source: str  # a file with the content for `after`
     before: Fingerprint
     after: Fingerprint
-    source: str  # a file with the content for `after`
-
-    @classmethod
-    def of(cls, place: str, id: str, before: Fingerprint, after: Fingerprint, source: str) -> _Step:
-        """Return a step, without the temporary file of an interrupted application."""
-        parent, name = os.path.split(place)
-        temporary = os.path.join(parent, f".{name[:100]}.{id}.tmp")
-        _unlink(temporary)
-        return cls(place, temporary, before, after, source)
-
-    @property
-    def makes_folder(self) -> bool:
-        return self.after is not None and self.after[0] == "folder"
 
 
-def _run_steps(id: str, before: str, after: str, sources: Sequence[str]) -> list[str]:
-    """Bring every path from its content on one side of the journal to its content on the other.
+def _run_steps(id: str, before: str, after: str, source: str) -> list[str]:
+    """Bring every path from its content on one side of the journal to its content on the other, from `source`.
 
     Return the paths that have neither content: they stay unchanged.
     """
-    workspace, records = (history.read_journal(id)[name] for name in ("workspace", "steps"))
-    steps = [
-        _Step.of(os.path.join(workspace, record["path"]), id, record[before], record[after], source)
-        for record, source in zip(records, sources, strict=True)
-    ]
-    # Nothing may be there: a kill in the middle of a step, or a deleted file, which is restored.
-    foreign = [
-        step for step in steps if not any(_matches(step.place, content) for content in (step.before, step.after, None))
-    ]
-    steps = [step for step in steps if step not in foreign]
-    files = [step for step in steps if step.after and not step.makes_folder and fingerprint(step.place) != step.after]
+    journal = history.read_journal(id)
+    steps: list[_Step] = []
+    foreign: list[str] = []
+    for record in journal["steps"]:
+        parent, name = os.path.split(os.path.join(journal["workspace"], record["path"]))
+        place, temporary = (os.path.join(parent, file) for file in (name, f".{name[:100]}.{id}.tmp"))
+        _unlink(temporary)  # of an interrupted application
+        current = fingerprint(place)
+        # Nothing may be there: a kill in the middle of a step, or a deleted file, which is restored.
+        if current is None or _matches(current, record[before]) or _matches(current, record[after]):
+            source_file = os.path.join(source, record["path"])
+            steps.append(_Step(place, temporary, source_file, record[before], record[after]))
+        else:
+            foreign.append(record["path"])
+    foreign += [os.path.relpath(place, journal["workspace"]) for place in _replace(steps)]
+    return foreign
+
+
+def _replace(steps: Sequence[_Step]) -> list[str]:
+    """Run steps; return the places of new files at which folders with other files stayed."""
+    files = [step for step in steps if step.after and not _is_folder(step.after)]
+    files = [step for step in files if fingerprint(step.place) != step.after]
+    folders = [step for step in steps if _is_folder(step.after)]
+    occupied = []
     try:
-        _make_folders(steps)
+        _make_folders(folders)
         for step in files:
             if os.path.isdir(os.path.dirname(step.place)):
                 _write_temporary(step)
         for step in sorted(steps, key=lambda step: step.place, reverse=True):
             _remove(step)
-        _make_folders(steps)
+        _make_folders(folders)
         for step in files:
-            if os.path.isdir(step.place) and not os.path.islink(step.place):  # it has files that are not recorded
-                foreign.append(step)
+            if os.path.isdir(step.place) and not os.path.islink(step.place):
+                occupied.append(step.place)
                 continue
             if not os.path.lexists(step.temporary):
                 _write_temporary(step)
@@ -203,26 +189,24 @@ def _run_steps(id: str, before: str, after: str, sources: Sequence[str]) -> list
     finally:
         for step in files:
             _unlink(step.temporary)
-    for step in reversed(steps):
-        if step.makes_folder and step.after is not None:
+    for step in reversed(folders):
+        if step.after:
             os.chmod(step.place, int(step.after[1]))
-    return [os.path.relpath(step.place, workspace) for step in foreign]
+    return occupied
 
 
 def _make_folders(steps: Iterable[_Step]) -> None:
     for step in steps:
-        if step.makes_folder:
-            with suppress(FileExistsError, NotADirectoryError):  # a file is removed later
-                os.mkdir(step.place)
+        with suppress(FileExistsError, NotADirectoryError):  # a file is removed later
+            os.mkdir(step.place)
 
 
 def _write_temporary(step: _Step) -> None:
-    """Write the new file or link beside the old one."""
     kind, _, target = step.after or ("file", 0, "")
     if kind == "link":
         os.symlink(str(target), step.temporary)
     else:
-        copy_file(step.source, step.temporary)
+        shutil.copy2(step.source, step.temporary)
         if fingerprint(step.temporary, step.place) != step.after:
             raise WorkspaceError(f"{step.source} changed while it was applied, so nothing was applied")
     if os.geteuid() == 0:  # the new file belongs to the owner of the old one, or of the folder
@@ -235,12 +219,10 @@ def _remove(step: _Step) -> None:
     if step.before is None or (step.after is not None and step.after[0] == step.before[0]):
         return
     current = fingerprint(step.place)
-    if current is None or current == step.after:
-        return
-    if current[0] == "folder":
+    if _is_folder(current) and not _is_folder(step.after):
         with suppress(OSError):  # it is not empty
             os.rmdir(step.place)
-    elif current == step.before:
+    elif current is not None and current == step.before:
         os.unlink(step.place)
 
 

@@ -6,9 +6,9 @@ import difflib
 import os
 import stat
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from tools_workspace._tree import State, same_content, scan, stamp, state_of
 
@@ -45,25 +45,12 @@ class Change:
         return f"{self.kind} {name}"
 
 
-class Changes(Sequence[Change]):
+class Changes(list[Change]):
     """The changes of a copy, sorted by path."""
 
-    def __init__(self, changes: Sequence[Change], original: str, copy: str) -> None:
-        self._changes = tuple(changes)
+    def __init__(self, changes: Iterable[Change], original: str, copy: str) -> None:
+        super().__init__(sorted(changes, key=lambda change: (change.path, change.kind)))
         self._original, self._copy = original, copy
-
-    def __len__(self) -> int:
-        return len(self._changes)
-
-    @overload
-    def __getitem__(self, index: int) -> Change: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Change]: ...
-    def __getitem__(self, index: int | slice) -> Change | Sequence[Change]:
-        return self._changes[index]
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} changes>"
 
     def summary(self) -> str:
         """Return a line for each change, or `no changes`."""
@@ -126,7 +113,7 @@ def compare(original: str, copy: str, before: dict[str, int], skip: Sequence[str
         result.append(_change("renamed", path, old_path, deleted.pop(old_path), added.pop(path)))
     result += [_change("added", path, path, None, state) for path, state in added.items()]
     result += [_change("deleted", path, path, state, None) for path, state in deleted.items()]
-    return Changes(sorted(result, key=lambda change: (change.path, change.kind)), original, copy)
+    return Changes(result, original, copy)
 
 
 def _change(kind: Any, path: str, old_path: str, old: State | None, new: State | None) -> Change:

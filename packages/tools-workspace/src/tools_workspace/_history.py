@@ -39,15 +39,8 @@ class Changeset:
 
     def __str__(self) -> str:
         session = f"session {self.session}" if self.session else ""
-        columns = (
-            self.id,
-            local_time(self.time),
-            self.state,
-            counted(len(self.changes), "change"),
-            self.title,
-            session,
-        )
-        return "  ".join(filter(None, columns))
+        changes = counted(len(self.changes), "change")
+        return "  ".join(filter(None, (self.id, local_time(self.time), self.state, changes, self.title, session)))
 
 
 def local_time(seconds: float) -> str:
@@ -58,6 +51,11 @@ def local_time(seconds: float) -> str:
 def folder_of(id: str) -> str:
     """Return the folder of a changeset."""
     return os.path.join(state_path("changes"), id)
+
+
+def backup_of(id: str) -> str:
+    """Return the folder with the old files of a changeset."""
+    return os.path.join(folder_of(id), "old")
 
 
 def new_id() -> str:
@@ -132,7 +130,6 @@ def open_changeset(workspace: str, id: str | None) -> Changeset:
     for changeset in candidates:
         if changeset.id == id or (id is None and changeset.state != "undone"):
             return changeset
-    hint = "ask-tools undo --list shows them"
-    raise WorkspaceError(
-        f"there is no changeset {id} of {workspace}; {hint}" if id else f"nothing to undo in {workspace}"
-    )
+    if id is None:
+        raise WorkspaceError(f"nothing to undo in {workspace}")
+    raise WorkspaceError(f"there is no changeset {id} of {workspace}; ask-tools undo --list shows them")

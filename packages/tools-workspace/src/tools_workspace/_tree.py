@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import PurePath
 from typing import NamedTuple
 
 COPY = ["cp", "-av", "--reflink=auto"] if sys.platform == "linux" else ["cp", "-Rpvc"]
@@ -100,7 +101,7 @@ def copy_tree(
     """
     special = [path for path, state in tree.items() if state.kind == "special"]
     # `cp` copies whole folders, except folders with something to skip: their entries are copied one by one.
-    partial = {parent for path in (*special, *skip) for parent in _parents(path) if parent in tree}
+    partial = {parent for path in (*special, *skip) for parent in map(str, PurePath(path).parents) if parent in tree}
     excluded = frozenset((*special, *skip))
     os.makedirs(target)
     folders = sorted(partial)
@@ -124,12 +125,6 @@ def copy_tree(
     return special
 
 
-def _parents(path: str) -> Iterator[str]:
-    while path:
-        path = os.path.dirname(path)
-        yield path
-
-
 def _run_copy(words: list[str]) -> Iterator[str]:
     """Run `cp`, and yield a line for each copied entry."""
     with (
@@ -150,16 +145,6 @@ def _run_copy(words: list[str]) -> Iterator[str]:
             lines = [line for line in problems if not line.endswith(": No such file or directory\n")]
             if lines or process.returncode < 0:
                 raise WorkspaceError(f"the workspace cannot be copied: {''.join(lines).strip()[-500:]}")
-
-
-def copy_file(source: str, target: str) -> None:
-    """Copy a file with its mode, times and attributes; share its blocks if the file system can."""
-    with open(source, "rb") as reader, open(target, "wb") as writer:
-        try:
-            fcntl.ioctl(writer.fileno(), 0x40049409, reader.fileno())  # FICLONE
-        except OSError:
-            shutil.copyfileobj(reader, writer, 1 << 20)
-    shutil.copystat(source, target)
 
 
 def remove_tree(folder: str) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
 from types import TracebackType
 from typing import Any, Self
 
@@ -87,14 +88,12 @@ class Workspace:
             for path in shared:
                 os.symlink(os.path.join(self.path, path), os.path.join(tree, path))
             head = {"workspace": self.path, "path": tree, "time": time.time(), "skip": skip, "special": special}
-            indexes = {path: fingerprint(os.path.join(tree, path)) for path in originals if is_git_index(path)}
-            originals = {path: state for path, state in originals.items() if path not in special}
-            for name, content in (
-                ("indexes", indexes),
-                ("originals", originals),
-                ("stamps", stamps(tree, skip)),
-                ("copy", head),
-            ):
+            records = {
+                path: fingerprint(os.path.join(tree, path)) if is_git_index(path) else state
+                for path, state in originals.items()
+                if state.kind != "special"
+            }
+            for name, content in (("originals", records), ("stamps", stamps(tree, skip)), ("copy", head)):
                 replace(os.path.join(folder, f"{name}.json"), json.dumps(content).encode())
         except BaseException as error:
             remove_tree(folder)
@@ -198,10 +197,12 @@ class WorkspaceCopy:
             if not selected:
                 return None
             touched = sorted({path for change in selected for path in (change.path, change.old_path)})
-            originals, indexes = (_read(self._folder, name) for name in ("originals", "indexes"))
-            _apply.check_originals(self.workspace.path, self.id, touched, originals, indexes)
+            _apply.check_originals(self.workspace.path, self.id, touched, _read(self._folder, "originals"))
             details = {"title": title, "session": session, "copy": self.id}
-            id = _apply.apply(self.workspace.path, self.path, selected, details)
+            try:
+                id = _apply.apply(self.workspace.path, self.path, selected, details)
+            except OSError as error:
+                raise WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}") from error
             _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, id)
             return _history.open_changeset(self.workspace.path, id)
 
@@ -224,15 +225,10 @@ def _select(changes: Changes, paths: Iterable[str]) -> list[Change]:
             names = ", ".join(change.path for change in changes[:10]) or "nothing"
             raise WorkspaceError(f"{path} has no changes; changed: {names}")
         selected |= matches
-    parents = {parent for change in selected for parent in _parents(change.path)}
+    parents = {str(parent) for change in selected for parent in PurePath(change.path).parents}
     folders = {change.path for change in changes if change.kind == "added" and change.path in parents}
     # If such a folder replaces a file, the deletion of the file has the same path.
     return [change for change in changes if change in selected or change.path in folders]
-
-
-def _parents(path: str) -> Iterable[str]:
-    while path := os.path.dirname(path):
-        yield path
 
 
 def _copies_folder() -> str:
