@@ -114,7 +114,7 @@ def test_work_that_was_interrupted_continues_the_next_morning(day, end):
     )
 
 
-def test_users_with_equal_names_share_nothing(new_day):
+def test_users_with_equal_names_have_separate_files_sessions_and_jobs(new_day):
     """One process serves two users called ada at the same time: their files, sessions and jobs are separate."""
     days = [new_day("tenant0/ada"), new_day("tenant1/ada")]
     barrier = threading.Barrier(2)

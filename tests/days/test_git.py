@@ -238,7 +238,7 @@ def test_a_later_process_deletes_clones_worktrees_and_packages(day):
 
 
 @pytest.mark.slow
-def test_a_cloned_project_cannot_change_what_the_user_runs_later(day, level):
+def test_a_cloned_project_cannot_add_hooks_or_settings(day, level):
     """Build a project that tries to add hooks, change git's settings and write to the home: refused or named."""
     if level in {"contained", "none"}:
         pytest.skip("this level prevents accidents, not attacks")

@@ -213,7 +213,7 @@ print(len(Workspace(copy.path).copies()), len(os.listdir(sys.argv[2])))
 
 
 @pytest.mark.slow
-def test_a_full_disk_changes_nothing(day, home):
+def test_a_full_disk_leaves_the_workspace_unchanged(day, home):
     """Apply more than the disk of the workspace holds, and copy more than the cache holds."""
     cache = home / ".cache/ask-tools/copies"
     mounts = f"mount -t tmpfs -o size=1m tmpfs '{day.workspace}' && mount -t tmpfs -o size=3m tmpfs '{cache}'"

@@ -176,7 +176,7 @@ def test_a_program_is_debugged_with_prints_and_tracebacks(day):
 
 @pytest.mark.slow
 def test_a_program_is_stepped_through_in_the_debugger(day):
-    """Debug with pdb on a terminal: set a breakpoint, look at variables, change one, and continue to the end."""
+    """Debug with pdb on a terminal: set a breakpoint, print variables, assign to one, and continue to the end."""
     day.write({"loop.py": "total = 0\nfor number in range(5):\n    total += number\nprint('total', total)\n"})
     job = day.start("python3 -m pdb loop.py", "(Pdb)", tty=True)
     answers = {"b 4": "Breakpoint 1", "c": "loop.py(4)", "p total * 100": "1000", "!total = 7": "(Pdb)"}

@@ -60,7 +60,7 @@ def test_undone_changes_can_be_applied_again(folder, copy, tree):
     assert tree(folder) == tree(Path(copy.path))
 
 
-def test_work_goes_on_in_a_copy_after_its_changes_were_applied(folder):
+def test_a_copy_accepts_more_work_after_an_application(folder):
     copy = Workspace(folder).copy()
     for text in ("first\n", "second\n"):
         Path(copy.path, "notes.txt").write_text(text)
@@ -73,7 +73,7 @@ def test_work_goes_on_in_a_copy_after_its_changes_were_applied(folder):
         copy.apply()
 
 
-def test_a_changed_original_is_a_conflict_and_nothing_is_applied(folder, copy, tree):
+def test_a_changed_original_raises_a_conflict(folder, copy, tree):
     (folder / "src/main.py").write_text("mine\n")
     (folder / "new").write_text("mine")
     before = tree(folder)
@@ -148,7 +148,7 @@ except WorkspaceError as error:
 """
 
 
-def test_a_file_that_cannot_be_written_whole_leaves_everything_as_it_was(folder, copy, tree):
+def test_a_file_above_the_size_limit_leaves_the_workspace_unchanged(folder, copy, tree):
     before = tree(folder)
     Path(copy.path, "src/main.py").write_text("x" * 1_000_000)
     process = subprocess.run([sys.executable, "-c", FULL, str(folder)], check=True, stdout=subprocess.PIPE, text=True)
@@ -159,7 +159,7 @@ def test_a_file_that_cannot_be_written_whole_leaves_everything_as_it_was(folder,
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can write into every folder")
-def test_a_folder_that_cannot_be_written_leaves_everything_as_it_was(folder, copy, tree):
+def test_a_read_only_folder_leaves_the_workspace_unchanged(folder, copy, tree):
     (folder / "src").chmod(0o500)
     before = tree(folder)
     with pytest.raises(WorkspaceError, match="nothing was applied"):

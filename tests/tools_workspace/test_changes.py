@@ -39,7 +39,7 @@ def test_rewriting_a_file_with_the_same_content_is_not_a_change(folder):
     assert copy.changes().summary() == "no changes"
 
 
-def test_a_change_that_the_workspace_has_too_is_no_change(folder):
+def test_changes_omit_content_that_the_workspace_has_too(folder):
     copy = Workspace(folder).copy()
     write(copy, "notes.txt", b"better\n")
     write(copy, "new.txt", b"new\n")

@@ -19,8 +19,8 @@ TEXT_LIMIT = 1_000_000  # bytes of a file that is compared line by line
 class Change:
     """A file, folder or link that differs between the workspace and the copy.
 
-    `old_path` is the former path of a renamed file, and `path` otherwise. `size` and `old_size` are bytes; `mode` and
-    `old_mode` are permissions, such as 0o644.
+    `old_path` is the path before a file was renamed, else the same as `path`. `size` and `old_size` are bytes, and
+    `mode` and `old_mode` are permissions, such as 0o644.
     """
 
     kind: Literal["added", "changed", "deleted", "renamed", "mode"]
