@@ -341,10 +341,9 @@ class Agent(Generic[ContextT, OutputT]):
         session: Session | str | None = None,
         *,
         caller: Run | None = None,
-        is_part: bool = False,
         is_async: bool = False,
     ) -> Run:
-        """Return a run, which has not started; with `is_part`, its calls belong to the run of the caller."""
+        """Return a run, which has not started."""
         if not isinstance(prompt, str | User | None):
             raise TypeError(f"a prompt is text or a User, got {type(prompt).__name__}")
         if files and not isinstance(prompt, str):
@@ -356,7 +355,7 @@ class Agent(Generic[ContextT, OutputT]):
         return Run(
             self, self.session if session is None else self._find_session(session), values, message, tools=tools,
             search=search, executor=executor, workspace=resolve(self.workspace, values), caller=caller,
-            is_part=is_part, is_async=is_async,
+            is_async=is_async,
         )  # fmt: skip
 
     def _find_session(self, session: Session | str) -> Session:

@@ -48,7 +48,6 @@ class Run:
         executor: Executor,
         workspace: Any,
         caller: Run | None = None,
-        is_part: bool = False,
         is_async: bool = False,
     ) -> None:
         self.agent = agent
@@ -59,7 +58,7 @@ class Run:
         self.executor = executor
         self.workspace = workspace
         self.caller = caller
-        self.owner: Run = self if caller is None or not is_part else caller.owner
+        self.owner = self
         self.is_async = is_async
         self.event_loop: asyncio.AbstractEventLoop | None = None  # of an asynchronous run
         self.depth: int = 0 if caller is None else caller.depth + 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, cast
 
@@ -85,31 +86,34 @@ class Delegation:
         run: Run = self._agent.new_run(
             None if any(isinstance(message, User) for message in session) else next(iter(self._arguments.values())),
             context={name: value for name, value in values.items() if name not in self._agent.context},
-            session=session, caller=self._caller, is_part=self._is_part, is_async=self._is_async,
+            session=session, caller=self._caller, is_async=self._is_async,
         )  # fmt: skip
+        if self._is_part and self._caller is not None:
+            run.owner = self._caller.owner
         return self._arun(run) if self._is_async else self._run(run)
 
     def _run(self, run: Run) -> Result:
-        unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
-        try:
+        with self._closing(run):
             for event in drive(run.steps()):
                 _forward(event, run)
-        finally:
-            unregister()
-            if self._close is not None:
-                self._close()
         return self._result(run)
 
     async def _arun(self, run: Run) -> Result:
-        unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
-        try:
+        with self._closing(run):
             async for event in adrive(run.steps()):
                 _forward(event, run)
+        return self._result(run)
+
+    @contextmanager
+    def _closing(self, run: Run) -> Generator[None]:
+        """Interrupt the run if the call is cancelled, and close the agent in the end."""
+        unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
+        try:
+            yield
         finally:
             unregister()
             if self._close is not None:
                 self._close()
-        return self._result(run)
 
     def _result(self, run: Run) -> Result:
         response: Response[Any] = cast("Any", run.response)  # the run has ended
