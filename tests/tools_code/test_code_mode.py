@@ -56,6 +56,10 @@ def test_the_traceback_of_an_exception_shows_the_code():
     result = str(run("def double(x):\n    return x * missing\ndouble(2)"))
     assert "return x * missing" in result
     assert "NameError" in result
+    lines = str(run("price('stone')")).splitlines()
+    assert [line.strip() for line in lines[1:3]] == ['File "<code 2>", line 1, in <module>', "price('stone')"]
+    assert lines[-1] == "ToolError: LookupError: no such fruit"
+    assert "__call__" not in "".join(lines)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ _START = 60.0  # seconds for the interpreter and its sandbox
 _LARGEST = 16 << 20  # bytes of a call
 _SETUP = """\
 namespace = {{"__name__": "tools_code"}}
-exec({source!r}, namespace)
+exec(compile({source!r}, "<setup>", "exec"), namespace)
 globals().update(namespace["connect"]({descriptor}, {functions!r}))
 del namespace
 """

@@ -126,6 +126,7 @@ class Interpreter:
         while frames is not None and frames.tb_frame.f_code.co_filename not in self._sources:
             frames = frames.tb_next
         described = traceback.TracebackException(type(error), error, frames, limit=-_FRAMES)
+        described.stack[:] = [frame for frame in described.stack if frame.filename != "<setup>"]
         text = "".join(described.format()).rstrip("\n")
         return {"type": type(error).__name__, "message": _clipped(str(described)), "traceback": _clipped(text)}
 

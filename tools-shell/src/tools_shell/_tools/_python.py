@@ -108,7 +108,7 @@ class Python(ShellTool):
         Args:
             code: Python source code.
             context: The workspace, the deadline and the cancellation; without a deadline there is no time limit.
-            setup: Code that runs first, in the same namespace.
+            setup: Code that runs first, in the same namespace. Tracebacks omit functions that it compiles as `<setup>`.
             env: Variables in addition to the environment of this tool.
             descriptors: Descriptors that the interpreter inherits under their numbers, and that are closed here: with a
                 socket, the code can send requests to this process.
