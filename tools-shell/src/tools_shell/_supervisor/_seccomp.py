@@ -20,22 +20,17 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 HIGHEST = 469  # newer calls fail with ENOSYS, for which libraries have fallbacks
 
-NUMBERS: dict[str, dict[str, int]] = {"x86_64": {}, "aarch64": {}}
 
-
-def _calls(table: str) -> tuple[str, ...]:
-    """Register calls, listed with their numbers on x86_64 and aarch64, and return their names."""
-    rows = [row.split() for row in table.split(",")]
-    for name, *numbers in rows:
-        for machine, number in zip(NUMBERS, numbers, strict=False):
-            NUMBERS[machine][name] = int(number)
-    return tuple(row[0] for row in rows)
+def _table(text: str) -> dict[str, tuple[int, ...]]:
+    """Parse system calls with their numbers on x86_64 and aarch64."""
+    rows = (row.split() for row in text.split(","))
+    return {name: tuple(map(int, numbers)) for name, *numbers in rows}
 
 
 # ENOSYS: libraries fall back to calls whose arguments a filter can read, unlike arguments behind a pointer.
-_ABSENT = _calls("clone3 435 435, openat2 437 437")
+_ABSENT = _table("clone3 435 435, openat2 437 437")
 # Other processes, mounts, and kernel features that bypass the filter or affect all processes of the user.
-NEVER = _calls("""
+NEVER = _table("""
     ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440,
     process_mrelease 448 448, kcmp 312 272, pidfd_getfd 438 438, bpf 321 280, perf_event_open 298 241,
     userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, keyctl 250 219,
@@ -44,22 +39,27 @@ NEVER = _calls("""
     fspick 433 433, mount_setattr 442 442, open_tree_attr 467 467, open_by_handle_at 304 265
 """)
 # Objects in a name space that all processes share, unless the job has its own.
-_SHARED_MEMORY = _calls("""
+_SHARED_MEMORY = _table("""
     shmget 29 194, shmctl 31 195, shmat 30 196, semget 64 190, semctl 66 191, semtimedop 220 192, semop 65 193,
     msgget 68 186, msgctl 71 187, msgrcv 70 188, msgsnd 69 189, mq_open 240 180, mq_unlink 241 181
 """)
-_SOCKETS = _calls("socket 41 198, connect 42 203, bind 49 200, listen 50 201")
+_SOCKETS = _table("socket 41 198, connect 42 203, bind 49 200, listen 50 201")
 # Without a PID namespace these reach processes outside: a CPU limit of 1 s would end the host.
-_OF_A_PROCESS = _calls("""
+_OF_A_PROCESS = _table("""
     prlimit64 302 261, sched_setaffinity 203 122, sched_setscheduler 144 119, sched_setparam 142 118,
     sched_setattr 314 274, migrate_pages 256 238, move_pages 279 239
 """)
-_TRUNCATE = _calls("truncate 76 45")
-_calls("""
+_TRUNCATE = _table("truncate 76 45")
+_OTHERS = _table("""
     clone 56 220, unshare 272 97, ioctl 16 29, socketpair 53 199, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452,
-    openat 257 56, mknodat 259 33, setpriority 141 140, ioprio_set 251 30
+    openat 257 56, mknodat 259 33, setpriority 141 140, ioprio_set 251 30,
+    chmod 90, open 2, creat 85, mknod 133
 """)
-_calls("chmod 90, open 2, creat 85, mknod 133")
+_CALLS = _ABSENT | NEVER | _SHARED_MEMORY | _SOCKETS | _OF_A_PROCESS | _TRUNCATE | _OTHERS
+NUMBERS = {
+    machine: {name: numbers[at] for name, numbers in _CALLS.items() if at < len(numbers)}
+    for at, machine in enumerate(_ARCHITECTURES)
+}
 
 _WORD = 0xFFFFFFFF  # all bits of the lower half
 
