@@ -79,8 +79,33 @@ def options(  # noqa: PLR0913  (properties of one command)
     All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
     descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home.
     """
+    temporary, variables = _temporary_folders(view, environment)
+    size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
+    hidden = tuple(filter(os.path.isdir, view.hidden))  # they may be created later than the first command runs
+    mounts, last = _mounts(bubblewrap, view, hidden, tuple(temporary), size)
+    at = {
+        mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
+        for number, mount in guarded
+    }
+    ordered = sorted({**mounts, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
+    home = variables.get("HOME", "")
+    is_new = is_inside(home, temporary) and not is_inside(home, (*view.readable, *view.writable))
+    has_settings = git_settings is not None and is_new and "XDG_CONFIG_HOME" not in variables
+    return [
+        *_namespaces(bubblewrap, network=network),
+        *([] if terminal else ["--new-session"]),
+        *(word for _, words in ordered for word in words),  # parents before children
+        *(["--file", str(git_settings), f"{home}/.config/git/config"] if has_settings else []),
+        *last,
+        *("--chdir", workdir),
+        *(word for name, value in variables.items() for word in ("--setenv", name, value)),
+    ]
+
+
+def _temporary_folders(view: Visible, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
+    """Return the folders that are fresh for a command, and variables that name a home and folders it can write to."""
     shared = (*view.readable, *view.writable)
-    # Fresh folders; /dev is fresh even if everything is visible.
+    # /dev is fresh even if everything is visible.
     candidates = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
     temporary = [path for path, named in candidates if not is_inside(path, named)]
     variables = {
@@ -96,25 +121,7 @@ def options(  # noqa: PLR0913  (properties of one command)
             temporary.append(folder)
         elif home:
             variables["HOME"] = room
-    size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
-    hidden = tuple(filter(os.path.isdir, view.hidden))  # they may be created later than the first command runs
-    mounts, last = _mounts(bubblewrap, view, hidden, tuple(temporary), size)
-    at = {
-        mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
-        for number, mount in guarded
-    }
-    ordered = sorted({**mounts, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
-    home = variables.get("HOME", "")
-    is_new = "XDG_CONFIG_HOME" not in variables and is_inside(home, temporary) and not is_inside(home, shared)
-    return [
-        *_namespaces(bubblewrap, network=network),
-        *([] if terminal else ["--new-session"]),
-        *(word for _, words in ordered for word in words),  # parents before children
-        *(["--file", str(git_settings), f"{home}/.config/git/config"] if git_settings and is_new else []),
-        *last,
-        *("--chdir", workdir),
-        *(word for name, value in variables.items() for word in ("--setenv", name, value)),
-    ]
+    return temporary, variables
 
 
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
