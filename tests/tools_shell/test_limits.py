@@ -169,14 +169,19 @@ sys.stdin.read()  # processes must end before the host
 """
 
 
-@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
-def test_an_interrupt_while_a_script_starts_leaves_no_process(root, level, lifeline):
-    command = [sys.executable, "-c", INTERRUPTED_OFTEN, root, lifeline.path, level]
+def leaves_no_process(program, root, level, lifeline):
+    """Run a host until it has interrupted its scripts; return whether they have ended before it."""
+    command = [sys.executable, "-c", program, root, lifeline.path, level]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
         assert host.stdout.readline() == b"done\n"
         are_gone = lifeline.holders_are_gone()
         host.communicate(b"")
-    assert are_gone
+    return are_gone
+
+
+@pytest.mark.parametrize("level", ["none", "contained"], indirect=True)
+def test_an_interrupt_while_a_script_starts_leaves_no_process(root, level, lifeline):
+    assert leaves_no_process(INTERRUPTED_OFTEN, root, level, lifeline)
 
 
 INTERRUPTED_TWICE = """
@@ -218,12 +223,7 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("level", ["none"], indirect=True)  # the others have a supervisor
 def test_a_second_interrupt_while_a_script_is_ended_leaves_no_process(root, level, lifeline):
-    command = [sys.executable, "-c", INTERRUPTED_TWICE, root, lifeline.path, level]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as host:
-        assert host.stdout.readline() == b"done\n"
-        are_gone = lifeline.holders_are_gone()
-        host.communicate(b"")
-    assert are_gone
+    assert leaves_no_process(INTERRUPTED_TWICE, root, level, lifeline)
 
 
 @pytest.mark.slow
