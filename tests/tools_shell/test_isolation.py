@@ -335,8 +335,10 @@ def test_commands_cannot_reach_the_settings_and_sessions_of_a_home_workspace(roo
         assert "secret" not in bash.call(command=f"cat {own}/*").output["output"]
 
 
-@pytest.mark.parametrize("level", ["bubblewrap"], indirect=True)
-def test_settings_that_the_host_creates_later_in_a_readable_home_are_hidden(root, level, tmp_path, monkeypatch):
+@pytest.mark.parametrize("level", ["bubblewrap", "landlock"], indirect=True)
+def test_settings_that_the_host_creates_later_in_a_readable_home_are_hidden_or_reported(
+    root, level, tmp_path, monkeypatch
+):
     home = tmp_path / "home"
     home.mkdir()
     (home / "notes").write_text("notes")
@@ -347,4 +349,5 @@ def test_settings_that_the_host_creates_later_in_a_readable_home_are_hidden(root
     own = home / ".local/share/ask-tools"
     own.mkdir(parents=True)
     (own / "secret").write_text("secret")
-    assert "secret" not in bash.call(command=f"cat {own}/*").output["output"]
+    result = bash.call(command=f"cat {own}/*")
+    assert ("secret" in result.output["output"]) == ("own settings" in result.metadata["not_isolated"])

@@ -163,6 +163,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                 "files": is_everything,
                 PROTECTED_FILES: bool(sandbox.protected),
                 "own environment": bool(view.guarded),
+                "own settings": bool(view.hidden),
                 "file metadata": True,
                 "signals": version < LANDLOCK_SCOPES,
                 "process list": True,

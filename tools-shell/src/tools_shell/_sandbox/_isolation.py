@@ -22,10 +22,11 @@ class Isolation:
     """The isolation of a command: its level, and the names of guarantees that it does not give.
 
     "files" (the command can access all files that the user can), "own environment" (the host's virtual environment or
-    tool packages are in the workspace and can be changed), "file metadata" (names, sizes, modes and times of files
-    outside can be read, and the user's modes and times changed), "network", "abstract sockets", "signals" (to any
-    process of the user), "processes" (memory, environment and limits of the user's processes), "process list" (with
-    command lines), "privileges" (those of root), "detached processes" (may outlive the command), "limits" (on resources
+    tool packages are in the workspace and can be changed), "own settings" (the user's settings and sessions of
+    ask-tools are in a readable folder), "file metadata" (names, sizes, modes and times of files outside can be read,
+    and the user's modes and times changed), "network", "abstract sockets", "signals" (to any process of the user),
+    "processes" (memory, environment and limits of the user's processes), "process list" (with command lines),
+    "privileges" (those of root), "detached processes" (may outlive the command), "limits" (on resources
     other than time), "protected files" (hooks, keys and configuration that runs commands can be changed or created;
     see `tools_core.files`).
     """
