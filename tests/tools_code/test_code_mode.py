@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -199,6 +201,19 @@ for number in range(3, 64):
 price("fig")
 """
     assert run(forged).error_type == "validation_error"
+
+
+def test_folders_of_killed_processes_are_removed_after_a_week(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = Path(str(run("import os\nprint(os.getcwd())")))
+    assert not folder.exists()
+    folder.mkdir()  # as after `kill -9`
+    (folder / "file").touch()
+    run("1")
+    assert folder.exists()
+    os.utime(folder, (0, 0))
+    run("1")
+    assert not folder.exists()
 
 
 def test_code_that_runs_code_is_refused():

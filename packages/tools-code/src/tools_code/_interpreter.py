@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tools_shell import Python
 
 _START = 60.0  # seconds for the interpreter and its sandbox
+_PREFIX = "ask-tools-code-"
+_MAX_AGE = 7 * 24 * 3600  # seconds after which the folder of a killed process is removed
 _LARGEST = 16 << 20  # bytes of a call
 _SETUP = """\
 namespace = {{"__name__": "tools_code"}}
@@ -66,7 +68,7 @@ class Interpreter:
         self._timeout = timeout
         self._left = _START
         self._is_ready = False
-        self._folder = tempfile.mkdtemp(prefix="code-")
+        self._folder = _new_folder()
         self._context = Context(workspace=self._folder)
         self._socket, other = socket.socketpair()
         self._heard = bytearray()
@@ -177,6 +179,14 @@ class Interpreter:
         self._result.exception()  # wait
         self._socket.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _new_folder() -> str:
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # of another user, or removed meanwhile
+            if time.time() - path.stat().st_mtime > _MAX_AGE:
+                shutil.rmtree(path)
+    return tempfile.mkdtemp(prefix=_PREFIX)
 
 
 @cache
