@@ -58,7 +58,7 @@ class Calls:
         run.packages.add(listed.tool.__module__.partition(".")[0])
         asking = Elicitation(ctx, params, run)
         token = elicitation.set(asking)
-        # Text is parsed faster than a tree of 100,000 values is copied, which would hold up the other clients.
+        # Text is parsed faster than a large tree of values is copied, which would hold up the other clients.
         arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
         call = ToolCall(str(ctx.request_id), listed.name, arguments)
         try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_MAX_VALUES = 100_000  # in a request: each takes memory and time, several times
+_MAX_VALUES = 50_000  # in a request: each takes memory and time, several times
 _MAX_IDLE_SESSIONS = 200  # of some 30 KB
 _REQUEST_LIMIT = 30.0  # seconds for the headers and the body of a request, up to twice that
 _SESSION = "mcp-session-id"
