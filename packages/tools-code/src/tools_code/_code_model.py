@@ -95,7 +95,7 @@ class CodeModel:
                 break
             alone = next((call for call in self._early if call.is_alone), None)
             if alone is not None:
-                raise _diverged(self._count, missing[0], f"is {alone.describe()} now")
+                raise _diverged(self._count, missing[0], f"is {_text_of(alone)} now")
             try:
                 arrived = interpreter.next_calls(_PATIENCE)
             except TimeoutError:
@@ -116,12 +116,15 @@ def _is_same(call: CodeCall, other: ToolCall) -> bool:
 
 
 def _diverged(position: int, expected: ToolCall, difference: str) -> ToolError:
-    call = f"{expected.name}({json.dumps(expected.arguments, ensure_ascii=False)[:200]})"
     return ToolError(
-        f"the code took another path when it resumed: after {position} calls, {call} {difference}. Calls must not "
-        "depend on the time or on random values; the completed calls were not repeated",
+        f"the code took another path when it resumed: after {position} calls, {_text_of(expected)} {difference}. "
+        "Calls must not depend on the time or on random values; the completed calls were not repeated",
         "diverged",
     )
+
+
+def _text_of(call: CodeCall | ToolCall) -> str:
+    return f"{call.name}({json.dumps(call.arguments, ensure_ascii=False)[:200]})"
 
 
 def _last(result: Result) -> Assistant:

@@ -41,7 +41,7 @@ class Channel:
         self._lock = threading.Lock()
         self._count = 0
         self._is_flush_due = False  # in the event loop
-        self._has_unflushed = threading.Event()  # calls of threads
+        self.has_unflushed = threading.Event()  # calls of threads: the batch ends when no other one follows
         for target in (self._receive, self._flush_calls_of_threads):
             threading.Thread(target=target, daemon=True).start()
 
@@ -71,17 +71,13 @@ class Channel:
             self._is_flush_due = True
             loop.call_soon(self.flush)
 
-    def flush_after_threads(self) -> None:
-        """End the batch of calls once no thread sends another one."""
-        self._has_unflushed.set()
-
     def _flush_calls_of_threads(self) -> None:
-        while self._has_unflushed.wait():
+        while self.has_unflushed.wait():
             count = 0
             while count != self._count:
                 count = self._count
                 time.sleep(_SILENCE)
-            self._has_unflushed.clear()
+            self.has_unflushed.clear()
             self.flush()
 
     def _receive(self) -> None:
@@ -108,7 +104,7 @@ class Function:
         is_alone = threading.active_count() <= _THREADS and threading.current_thread() is threading.main_thread()
         future = self._channel.send(self._name, self._bind(values, arguments), flush=is_alone)
         if not is_alone:
-            self._channel.flush_after_threads()
+            self._channel.has_unflushed.set()
         if (error := future.exception()) is not None:
             raise error  # without the frames of the future
         return future.result()

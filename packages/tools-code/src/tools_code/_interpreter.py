@@ -44,10 +44,6 @@ class CodeCall(NamedTuple):
     arguments: dict[str, Any]
     is_alone: bool
 
-    def describe(self) -> str:
-        """Return the call as text, shortened."""
-        return f"{self.name}({json.dumps(self.arguments, ensure_ascii=False)[:200]})"
-
 
 class Interpreter:
     """Runs code in an empty folder, in a thread that waits for the sandboxed process.
