@@ -43,6 +43,7 @@ def test_new_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
         "  cd tools-weather && python -m pip install --editable . pytest",
         "  ask-tools call weather city=example",
         "  python -m pytest",
+        "  ask-tools eval --model scripted:words",
     ]
 
 
@@ -60,6 +61,7 @@ def test_add_prints_the_files_and_the_next_commands(ask_tools, tmp_path):
         "  python -m pip install --editable .",
         "  ask-tools call forecast_lookup text=example",
         "  python -m pytest",
+        "  ask-tools eval --model scripted:words",
     ]
 
 

@@ -77,7 +77,8 @@ def run(arguments: argparse.Namespace, make_plan: Callable[[], Plan], *, first_s
         sys.stderr.write(f"error: {error}\n")
         return 2
     folder = shlex.quote(_relative(plan.folder))
-    steps = [first_step.format(folder=folder).removeprefix("cd . && "), plan.tool.command, "python -m pytest"]
+    install = first_step.format(folder=folder).removeprefix("cd . && ")
+    steps = [install, plan.tool.command, "python -m pytest", "ask-tools eval --model scripted:words"]
     if arguments.json:
         result = {
             **plan.tool.names._asdict(),
