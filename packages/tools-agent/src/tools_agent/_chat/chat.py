@@ -16,6 +16,8 @@ from tools_agent._commands.sessions import request_lines
 from tools_agent._commands.start import read_files, selected_tools
 from tools_agent._events import UsageUpdate
 from tools_agent._messages import Usage, User
+from tools_agent._providers._provider import ProviderError
+from tools_agent._stores._store import SessionConflictError, StoreError
 from tools_agent._terminal._progress import EventPrinter, Output, folded, price_of, usage_text
 from tools_agent._terminal._style import Line, block
 from tools_agent._window import Window
@@ -135,8 +137,8 @@ class Chat:
             await work
         except asyncio.CancelledError:
             self.note("interrupted")
-        except CommandError as error:
-            self.screen.show(block("\n".join([str(error), *error.hints]), "  ", "error"))
+        except (CommandError, ProviderError, StoreError, SessionConflictError) as error:
+            self.screen.show(block("\n".join([str(error), *getattr(error, "hints", [])]), "  ", "error"))
         except Exception as error:  # noqa: BLE001  (the chat continues)
             self.screen.show(block(f"{type(error).__name__}: {error}", "  ", "error"))
         finally:
@@ -167,7 +169,7 @@ class Chat:
         waiting.clear()
         await asyncio.to_thread(self.compare)
         if self.is_preview and self.changes:
-            self.note(f"{self.changes} in the copy; to look at them and apply them: /changes")
+            self.note(f"{self.changes} in the copy: /changes shows and applies them")
 
     def steer(self, text: str) -> None:
         """Send a message that the model reads before its next step."""

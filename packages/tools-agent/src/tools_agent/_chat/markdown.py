@@ -48,7 +48,7 @@ class _Markdown(Markdown):
 
 
 def render(text: str, width: int) -> str:
-    """Return Markdown as lines with escape sequences for styles; those of the text itself are visible."""
+    """Return Markdown as lines with escape sequences for styles; an escape sequence in the text is visible."""
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     theme = "ansi_dark" if background in ("0", "8") else "ansi_light"
     # A terminal would hide the addresses of hyperlinks: they are text.

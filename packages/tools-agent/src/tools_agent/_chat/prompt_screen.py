@@ -74,6 +74,7 @@ class PromptScreen:
         self._activity, self._since = "", 0.0
         self._waiting: list[str] = []  # commands and prompts for the time after the turn
         self._dialog = Lock()  # calls of one reply may need approval at the same time
+        self._context = Context()  # of the questions
         self._question = ""
         self._answer: asyncio.Future[str | None] | None = None
         self._draft = ""  # the input from before a question
@@ -183,6 +184,7 @@ class PromptScreen:
     def dialog(self, context: Context) -> Generator[PromptScreen | None]:
         """Reserve the input for questions to the user, of a thread."""
         with self._dialog:
+            self._context = context
             yield None if context.cancelled else self
 
     def ask(self, prompt: str) -> str | None:
@@ -207,6 +209,8 @@ class PromptScreen:
 
     async def _answered(self, question: str, default: str) -> str | None:
         """Return the answer; what the user was typing returns after it, so that it is not an answer by accident."""
+        if self._context.cancelled or not self._prompt.app.is_running:
+            return None
         self._draft, self._question = self._buffer.text, question
         self._answer = self._loop.create_future()
         self._fill(default)
@@ -298,9 +302,10 @@ class PromptScreen:
         if self._was_interrupted:
             self._end()
             return
+        is_busy = self._chat.interrupt()
         if self._answer is not None:
             self._end_question(None)
-        if not self._chat.interrupt() and self._buffer.text:
+        elif self._buffer.text and not is_busy:
             self._fill("")
             return
         self._interrupted_at = time.monotonic()

@@ -128,11 +128,16 @@ async def _changes(chat: Chat, _: str) -> None:
     if preview is None:
         raise CommandError("there is no copy with changes", "to let the next turns work in a copy: Shift-Tab, /preview")
 
+    context = Context()
+
     def decide() -> str | None:
-        with chat.screen.dialog(Context()) as dialog:
+        with chat.screen.dialog(context) as dialog:
             return preview.decide(dialog) if dialog is not None else None
 
-    prompt = await asyncio.to_thread(decide)
+    try:
+        prompt = await asyncio.to_thread(decide)
+    finally:
+        context.cancel()  # after Ctrl-C there are no other questions
     await asyncio.to_thread(chat.compare)
     if prompt is not None:
         chat.show_prompt(prompt)

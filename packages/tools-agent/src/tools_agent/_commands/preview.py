@@ -164,7 +164,7 @@ class Preview:
         return None
 
     def leave(self) -> None:
-        """Discard a copy without changes; print how to look at another one later, and how to apply or discard it."""
+        """Discard a copy without changes; for another one print the commands that show, apply and discard it."""
         if self.is_open and not self.copy.changes():
             self.copy.discard()
         if self.is_open:

@@ -34,7 +34,7 @@ _READ_ONLY = {"decision": "deny", "read_only": False, "reason": "this run is rea
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the options say about the session, and how to open it."""
+    """The session that the options name, with its model and folder; it is opened later."""
 
     store: Store
     name: str | None

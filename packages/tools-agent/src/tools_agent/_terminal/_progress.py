@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAX_LINES = 8  # of a result
 _MAX_WIDTH = 300  # characters of a line
 _ERROR_LINES = 16
-_SHORT = 1.0  # seconds of a call whose duration nobody needs
+_SHORT = 1.0  # seconds up to which the duration of a call is left out
 
 
 def call_line(call: ToolCall, agent: str | None = None) -> Line:
