@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,77 @@ def test_links_that_leave_the_workspace_stay_links_and_their_targets_stay(day, r
         "host": "/etc/hostname",
         "photos": str(home / "photos"),
     }
+
+
+KILLED = """
+import os, signal, sys
+from tools_workspace import Workspace
+action, point, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+count = 0
+
+def step(*_):
+    global count
+    count += 1
+    if count == point:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def audit(event, arguments):
+    writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+    if writes or event in ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"):
+        step()
+
+workspace = Workspace(folder)
+if action == "copy":
+    workspace.copy(on_progress=step)
+sys.addaudithook(audit)
+if action == "apply":
+    workspace.copies()[0].apply()
+workspace.undo()
+"""
+
+
+def kill(action, point, folder):
+    """Run an action on a workspace in a process that is killed at a point."""
+    process = subprocess.run([sys.executable, "-c", KILLED, action, str(point), folder], check=False)
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+def test_a_dead_battery_during_a_copy_leaves_no_copy(day):
+    """Kill the copy of 2,100 files at 20 points, and copy the workspace the next time."""
+    day.write({f"{number}.txt": f"{number}\n" for number in range(2100)})
+    for point in range(1, 21):  # after 100 files each
+        kill("copy", point, day.workspace)
+        assert Workspace(day.workspace).copies() == []
+    with Workspace(day.workspace).copy() as copy:
+        assert files_of(copy.path) == files_of(day.workspace)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("action", ["apply", "undo"])
+def test_a_dead_battery_leaves_whole_files_and_the_next_attempt_finishes(day, action):
+    """Kill an application, or an undo, at 20 points: every file is old or new, and a second attempt finishes."""
+    day.write({f"{number % 5}/{number}.txt": f"{number}\n" for number in range(50)})
+    old = files_of(day.workspace)
+    copy = Workspace(day.workspace).copy()
+    for number in range(20):
+        Path(copy.path, f"{number % 4}/{number}.txt").write_text("changed\n")
+        Path(copy.path, f"new{number}.txt").write_text("new\n")
+    shutil.rmtree(Path(copy.path, "4"))
+    new = files_of(copy.path)
+    for point in range(1, 81, 4):
+        if action == "undo":
+            copy.apply()
+        kill(action, point, day.workspace)
+        files = {path: data for path, data in files_of(day.workspace).items() if not path.endswith(".tmp")}
+        assert all(data in (old.get(path), new.get(path)) for path, data in files.items())
+        if action == "apply":
+            copy.apply()
+            assert files_of(day.workspace) == new
+        for changeset in Workspace(day.workspace).changesets():
+            if changeset.state != "undone":
+                Workspace(day.workspace).undo(changeset.id)
+        assert files_of(day.workspace) == old
 
 
 FULL_DISK = """
