@@ -54,29 +54,21 @@ def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: boo
     if isolation.level not in {"bubblewrap", "landlock"} or isolation.network:
         return None
     from tools_shell._process._network import networks  # Linux only
+    from tools_shell._sandbox._probe import works_in_network
 
+    key = isolation.level, isolation.bubblewrap
     # In bubblewrap each command has a network; in Landlock it has none otherwise.
-    if not (is_lasting or isolation.level == "landlock") or not _in_network.get(_key(isolation), True):
+    if not (is_lasting or isolation.level == "landlock") or not _in_network.get(key, True):
         return networks.get(run_id)
     with suppress(OSError):
         network = networks.add(run_id)
-        return network if _works_in_network(isolation, root, network) else None
+        if key not in _in_network:
+            _in_network[key] = works_in_network(isolation, root, network)
+        return network if _in_network[key] else None
     return None
 
 
-_in_network: dict[tuple[str, Bubblewrap | None], bool] = {}
-
-
-def _key(isolation: Isolation) -> tuple[str, Bubblewrap | None]:
-    return isolation.level, isolation.bubblewrap
-
-
-def _works_in_network(isolation: Isolation, root: str, network: Network) -> bool:
-    from tools_shell._sandbox._probe import works_in_network  # Linux only
-
-    if _key(isolation) not in _in_network:
-        _in_network[_key(isolation)] = works_in_network(isolation, root, network)
-    return _in_network[_key(isolation)]
+_in_network: dict[tuple[str, Bubblewrap | None], bool] = {}  # whether a sandbox starts in a private network
 
 
 def git_settings(isolation: Isolation, root: str) -> str:

@@ -29,20 +29,12 @@ def start(command: Command) -> Process:
     streams = {"has_stdin": command.has_stdin, "terminal": command.terminal}
     try:
         # Imported here: most programs need only one of these.
-        if command.isolation.level == "none":
+        if command.isolation.level in {"none", "seatbelt"}:
             from tools_shell._process._direct import Direct
 
-            return Direct(command.arguments, command.environment, command.workdir, command.extra, **streams)
-        if command.isolation.level == "seatbelt":
-            from tools_shell._process._direct import Direct
-
-            arguments, environment = seatbelt.wrap(
-                command.arguments,
-                command.environment,
-                command.isolation.view,
-                command.isolation.guard.places if command.isolation.guard is not None else (),
-                network=command.isolation.network,
-            )
+            arguments, environment = command.arguments, command.environment
+            if command.isolation.level == "seatbelt":
+                arguments, environment = _in_seatbelt(command)
             return Direct(arguments, environment, command.workdir, command.extra, **streams)
         from tools_shell._process._supervised import Supervised
 
@@ -66,6 +58,12 @@ def start(command: Command) -> Process:
     if guard is not None:
         process.warnings = guard.restored
     return process
+
+
+def _in_seatbelt(command: Command) -> tuple[list[str], dict[str, str]]:
+    isolation = command.isolation
+    places = isolation.guard.places if isolation.guard is not None else ()
+    return seatbelt.wrap(command.arguments, command.environment, isolation.view, places, network=isolation.network)
 
 
 def _temporary_home(command: Command) -> str:

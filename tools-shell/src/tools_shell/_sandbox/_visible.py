@@ -1,4 +1,4 @@
-"""The paths that a sandboxed command can see: system, programs, workspaceand the settings."""
+"""The paths that a sandboxed command can see: system, programs, workspace and settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 class Visible(NamedTuple):
     """Paths that can be read and executed, and paths that can be written; none is inside another of its kind.
 
-    `guarded` are folders inside writable ones that must not be written, `hidden` those that must not be view.
+    `guarded` are folders inside writable ones that must not be written, `hidden` those that must not be read.
     """
 
     readable: tuple[str, ...]
