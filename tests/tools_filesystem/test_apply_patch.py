@@ -726,6 +726,14 @@ def test_quotes_and_dashes_may_differ_in_lines_that_stay(patch, root):
     assert contents(root) == {"f": "\u201cone\u201d \u2013 it\u2019s\n2\n".encode()}
 
 
+def test_the_end_of_a_block_is_not_chosen_by_its_heading(patch, root):
+    before = {"f": b"func main() {\n\trun()\n}\n`)\n}\n"}
+    fill(root, before)
+    result = patch(envelope("*** Update File: f", "@@ func main() {", " }", "+", "+func next() {}"))
+    assert "several places (lines 3, 5)" in result.error
+    assert contents(root) == before
+
+
 def test_a_missing_heading_is_noted(patch, root):
     fill(root, {"f": FIVE})
     notes = patch(envelope("*** Update File: f", "@@ six", "-two", "+2")).output["notes"]

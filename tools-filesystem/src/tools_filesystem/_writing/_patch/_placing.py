@@ -196,12 +196,17 @@ class _Placing:
         return matches
 
     def _is_inside(self, heading: int, place: Placed) -> bool:
-        """Return whether every line between a heading and a place is indented more than the heading."""
+        """Return whether a place, and every line between a heading and it, are indented more than the heading.
+
+        A place at the end of the block may as well belong to what follows.
+        """
         if place.position <= heading:
             return place.end > heading
         indent = _indent(self.lines[heading])
-        between = self.lines[heading + 1 : place.position]
-        return all(not line.strip() or _indent(line) > indent or line.strip()[0] in _CLOSING for line in between)
+        between = [line for line in self.lines[heading + 1 : place.position] if line.strip()]
+        first = next((line for line in self.lines[place.position : place.end] if line.strip()), b"")
+        is_indented = all(_indent(line) > indent or line.strip()[0] in _CLOSING for line in between)
+        return is_indented and (not between or _indent(first) > indent)
 
     def _check_not_applied(self, hunk: Hunk, places: list[Placed]) -> None:
         """Raise ToolError (`conflict`) for a hunk that only adds lines if it fits only next to the same lines."""
