@@ -205,7 +205,7 @@ def test_a_preview_changes_a_copy_until_the_changes_are_applied(place):
     (place / "notes.txt").write_text("notes\n")
     tools = ("--tools", "list_directory,write_file")
     preview = ask("run", "Look around", "--model", "scripted:demo", *tools, "--preview")
-    assert "1 change in the copy " in preview.err
+    assert "1 change in the copy:\n" in preview.err
     assert "  added summary.md\n" in preview.err
     assert os.listdir(place) == ["notes.txt"]
     assert "+# Summary" in ask("changes").out
