@@ -203,7 +203,7 @@ class Chat:
     def _prepare(self, session: Session) -> None:
         """Copy the workspace for a preview, and let the agent work in the copy, in a sandbox; else in the workspace."""
         if self.is_preview and self.preview is None:
-            self._preview = Preview(self.start.workspace, session, self.screen)
+            self._preview = Preview(self.start.workspace, session, self.screen, self.screen.dialog)
         if self.is_preview != self._is_confined:
             self._is_confined = self.is_preview
             self.agent.tools = selected_tools(self._options, confined_tools if self.is_preview else load_tools)

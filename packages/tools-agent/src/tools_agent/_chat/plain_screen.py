@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import TextIO
 
 from tools_agent._chat.chat import Chat
 from tools_agent._chat.slash_commands import handle
 from tools_agent._terminal._progress import TerminalOutput
-from tools_agent._terminal._prompt import TerminalDialog
+from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_core import Context, Question
-from tools_core.command import answer_on_terminal, is_terminal, reserved_terminal
+from tools_core.command import answer_on_terminal, is_terminal
 
 
 class PlainScreen(TerminalOutput):
@@ -24,11 +23,9 @@ class PlainScreen(TerminalOutput):
         super().__init__(stream)
         self.echoes = is_terminal(sys.stdin)  # the user sees what they type
 
-    @contextmanager
-    def dialog(self, context: Context) -> Generator[TerminalDialog | None]:
+    def dialog(self, context: Context) -> AbstractContextManager[TerminalDialog | None]:
         """Reserve the terminal for questions to the user; None without a terminal."""
-        with reserved_terminal(context) as ask:
-            yield TerminalDialog(ask) if ask is not None else None
+        return terminal_dialog(context)
 
     def answer(self, question: Question) -> str | None:
         """Ask a question of a tool."""

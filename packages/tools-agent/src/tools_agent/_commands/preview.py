@@ -9,14 +9,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tools_agent._session._session import Session
-from tools_agent._terminal._prompt import TerminalDialog
+from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_agent._terminal._style import Line, block
 from tools_core import Context
-from tools_core.command import CommandError, counted, load_tools, note, reserved_terminal
+from tools_core.command import CommandError, counted, load_tools, note
 from tools_core.files import is_inside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from tools_agent import Store
     from tools_agent._terminal._progress import Output
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from tools_agent._terminal._style import Style
     from tools_core import ApprovalRequest, Effects, Tool
     from tools_runtime import Policy
-    from tools_workspace import Changes
+    from tools_workspace import Changes, Workspace, WorkspaceCopy
 
 MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
 _REPORTED = 500  # copied files between two reports
 _MAX_SESSIONS = 20  # that are searched for copies
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
+_SHARE = "ask-tools changes --new --ignore DIR"
 _VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
 _DIFF_STYLES: Mapping[str, Style] = {"+": "added", "-": "removed", "@": "hunk"}
@@ -46,8 +48,17 @@ x  discard all changes"""
 class Preview:
     """A copy of the workspace for one session, which continues in it until the copy is applied or discarded."""
 
-    def __init__(self, workspace: str, session: Session, output: Output) -> None:
-        """Open the session's copy, or copy the workspace. Raises CommandError if it cannot be copied."""
+    def __init__(
+        self,
+        workspace: str,
+        session: Session,
+        output: Output,
+        dialog: Callable[[Context], AbstractContextManager[Dialog | None]] = terminal_dialog,
+    ) -> None:
+        """Open the session's copy, or copy the workspace; ask in a dialog before a large one is copied.
+
+        Raises CommandError if it cannot be copied.
+        """
         self._error = workspace_module().WorkspaceError
 
         def report(done: int, total: int) -> None:
@@ -57,7 +68,7 @@ class Preview:
         try:
             place = workspace_module().Workspace(workspace)
             earlier = next((copy for copy in place.copies() if copy.id == _copy_id(session)), None)
-            self.copy = earlier or place.copy(on_progress=report)
+            self.copy = earlier or _copy(place, report, dialog)
         except self._error as error:
             raise CommandError(str(error), status=1) from error
         finally:
@@ -155,10 +166,10 @@ class Preview:
 
         Return another prompt if the agent should continue.
         """
-        with reserved_terminal(Context()) as ask:
-            if ask is not None and (prompt := self.decide(TerminalDialog(ask))):
+        with terminal_dialog(Context()) as dialog:
+            if dialog is not None and (prompt := self.decide(dialog)):
                 return prompt
-            if ask is None:
+            if dialog is None:
                 self._show_changes(TerminalDialog(lambda _: None))
         self.leave()
         return None
@@ -187,6 +198,24 @@ def workspace_module() -> Any:
     except ImportError as error:
         raise CommandError("previews need tools-workspace", "pip install 'tools-agent[preview]'") from error
     return tools_workspace
+
+
+def _copy(
+    place: Workspace,
+    report: Callable[[int, int], object],
+    dialog: Callable[[Context], AbstractContextManager[Dialog | None]],
+) -> WorkspaceCopy:
+    """Copy a workspace, and ask first if it is large."""
+    try:
+        return place.copy(on_progress=report)
+    except workspace_module().WorkspaceTooLargeError as error:
+        size = str(error).partition(":")[0]
+        with dialog(Context()) as person:
+            answer = person.ask(f"{size}: copy it? (y/n) ") if person else None
+        if not answer or not answer.strip().lower().startswith("y"):
+            fix = f"choose a smaller folder: --workspace DIR; or share large folders with a copy:\n  {_SHARE}"
+            raise CommandError(f"{size}: it was not copied", fix, status=1) from error
+        return place.copy(limit=None, on_progress=report)
 
 
 def has_copy(session: Session, workspace: str) -> bool:

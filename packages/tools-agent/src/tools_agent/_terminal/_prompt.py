@@ -8,14 +8,15 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_agent._terminal._answers import Answer, answers_to, carry_out
 from tools_agent._terminal._pending_call import PendingCall
 from tools_agent._terminal._style import Line, block, draw, has_color, width_of
-from tools_core import Approval, ApprovalRequest, Denial, InvalidArguments
+from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArguments
 from tools_core.command import json_text, reserved_terminal
 from tools_runtime import PolicyError
 
@@ -73,10 +74,17 @@ class TerminalApprover:
         self._policy, self._session = policy, session
 
     def __call__(self, request: ApprovalRequest) -> Approval | Denial | None:
-        with reserved_terminal(request.context) as ask:
-            if ask is None:
+        with terminal_dialog(request.context) as dialog:
+            if dialog is None:
                 return None
-            return ask_person(request, TerminalDialog(ask), policy=self._policy, session=self._session)
+            return ask_person(request, dialog, policy=self._policy, session=self._session)
+
+
+@contextmanager
+def terminal_dialog(context: Context) -> Generator[TerminalDialog | None]:
+    """Reserve the terminal for questions to the user; None without a terminal."""
+    with reserved_terminal(context) as ask:
+        yield TerminalDialog(ask) if ask is not None else None
 
 
 class TerminalDialog:
