@@ -121,7 +121,7 @@ def test_a_session_continues_in_its_copy(messy, terminal, ask):
 def test_a_person_is_asked_before_a_large_workspace_is_copied(messy, terminal, ask):
     with open(messy / "video.mp4", "wb") as file:
         file.truncate(6_000_000_000)
-    assert "bytes in 4 files: it was not copied\n  choose a smaller folder" in ask(*TIDY, "--preview", code=1).err
+    assert "bytes in 4 files: it was not copied\n  --workspace DIR" in ask(*TIDY, "--preview", code=1).err
     run = terminal((*TIDY, "--preview"))
     run.type("y", after="files: copy it? (y/n) ")
     run.type("x", after="what to do with the changes? ")

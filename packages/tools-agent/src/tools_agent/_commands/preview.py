@@ -6,7 +6,7 @@ import os
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tools_agent._session._session import Session
 from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from tools_runtime import Policy
     from tools_workspace import Changes, Workspace, WorkspaceCopy
 
+    OpenDialog: TypeAlias = Callable[[Context], AbstractContextManager[Dialog | None]]
+
 MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
 _REPORTED = 500  # copied files between two reports
 _MAX_SESSIONS = 20  # that are searched for copies
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
-_SHARE = "ask-tools changes --new --ignore DIR"
 _VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
 _DIFF_STYLES: Mapping[str, Style] = {"+": "added", "-": "removed", "@": "hunk"}
@@ -53,7 +54,7 @@ class Preview:
         workspace: str,
         session: Session,
         output: Output,
-        dialog: Callable[[Context], AbstractContextManager[Dialog | None]] = terminal_dialog,
+        dialog: OpenDialog = terminal_dialog,
     ) -> None:
         """Open the session's copy, or copy the workspace; ask in a dialog before a large one is copied.
 
@@ -200,11 +201,7 @@ def workspace_module() -> Any:
     return tools_workspace
 
 
-def _copy(
-    place: Workspace,
-    report: Callable[[int, int], object],
-    dialog: Callable[[Context], AbstractContextManager[Dialog | None]],
-) -> WorkspaceCopy:
+def _copy(place: Workspace, report: Callable[[int, int], object], dialog: OpenDialog) -> WorkspaceCopy:
     """Copy a workspace, and ask first if it is large."""
     try:
         return place.copy(on_progress=report)
@@ -213,7 +210,7 @@ def _copy(
         with dialog(Context()) as person:
             answer = person.ask(f"{size}: copy it? (y/n) ") if person else None
         if not answer or not answer.strip().lower().startswith("y"):
-            fix = f"choose a smaller folder: --workspace DIR; or share large folders with a copy:\n  {_SHARE}"
+            fix = "--workspace DIR names a smaller folder; ask-tools changes --new --ignore DIR shares large ones"
             raise CommandError(f"{size}: it was not copied", fix, status=1) from error
         return place.copy(limit=None, on_progress=report)
 
