@@ -33,10 +33,10 @@ def matches_in(messages: Iterable[Message]) -> dict[str, Sequence[str]]:
 
 
 def tool_search(option: Any, tools: Mapping[str, Tool], patterns: Any, budget: int) -> ToolSearch | None:
-    """Return the search for the deferred tools, None if there are none.
+    """Return the search for the deferred tools; None without any.
 
-    Tools are deferred if they say so, if a pattern selects them, and by package, the largest first, until the
-    definitions of the others have at most as many tokens as the budget.
+    Tools are deferred if they are declared as such, if a pattern selects them, and by package, the largest first, until
+    the definitions of the others have at most as many tokens as the budget.
     """
     packages = {name: package_of(option, name, tool) for name, tool in tools.items()}
     deferred = {name for name, tool in tools.items() if tool.deferred} | _selected(patterns, option, tools)

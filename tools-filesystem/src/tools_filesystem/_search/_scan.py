@@ -94,12 +94,12 @@ def _opened(start: int, order: dict[str, Any]) -> Iterator[tuple[str, int]]:
 def _walk(start: int, order: dict[str, Any]) -> Iterator[tuple[str, str, int, os.stat_result]]:
     """Yield the path, the name, the open folder and the state of each file of the search; links are not followed."""
     allowed, skipped = (re.compile(order[key], re.DOTALL) if order[key] else None for key in ("allowed", "skipped"))
-    for where, folders, names, folder in os.fwalk(".", dir_fd=start, follow_symlinks=False):
+    for folder_path, folders, names, folder in os.fwalk(".", dir_fd=start, follow_symlinks=False):
         state = os.fstat(folder)
         if [state.st_dev, state.st_ino] in order["hidden_folders"]:
             folders.clear()
             continue
-        top = os.path.normpath(where)
+        top = os.path.normpath(folder_path)
         prefix = "" if top == "." else f"{top}/"
         folders[:] = sorted(name for name in folders if name != ".git" and order["deep"]
                             and not (skipped and skipped.fullmatch(prefix + name)))  # fmt: skip

@@ -46,7 +46,7 @@ class ListDirectory(FileTool):
             top = listing.of(place, context)
         lines = list(_lines(top, 0))
         here, left_out = top.children, top.total - len(top.children)
-        facts: dict[str, Any] = {"total": listing.total, "left_out": listing.total - listing.shown}
+        facts: dict[str, Any] = {"total": listing.total, "left_out": listing.total - listing.count}
         if left_out:
             last = escaped(here[-1].name)
             facts["next"] = {"path": path, "depth": depth, "limit": limit, "after": last}
@@ -58,10 +58,10 @@ class ListDirectory(FileTool):
 
 @dataclass(slots=True)
 class _Entry:
-    """One name in a folder; `shown` is how it is shown, `total` counts what is in it."""
+    """One name in a folder; `text` is its line, `total` counts what is in it."""
 
     name: str
-    shown: str
+    text: str
     is_folder: bool = False
     children: list[_Entry] = field(default_factory=list["_Entry"])
     total: int = 0
@@ -74,7 +74,7 @@ class _Listing:
     depth: int
     limit: int
     after: str
-    shown: int = 0
+    count: int = 0
     total: int = 0
 
     def of(self, place: Located, context: Context) -> _Entry:
@@ -83,8 +83,8 @@ class _Listing:
         waiting = deque([(top, [] if place.below == "." else place.below.split("/"), 1)])
         while waiting:
             entry, names, level = waiting.popleft()
-            if level > 1 and (entry.name == ".git" or self.shown >= self.limit or context.cancelled):
-                entry.shown += " (not listed)"
+            if level > 1 and (entry.name == ".git" or self.count >= self.limit or context.cancelled):
+                entry.text += " (not listed)"
                 continue
             try:
                 with closing(open_folder(place.root, names)) as folder, closing(open_inner(folder)) as inner:
@@ -92,37 +92,37 @@ class _Listing:
             except OSError as error:
                 if level == 1:
                     raise
-                entry.shown += f" ({(error.strerror or 'unreadable').lower()})"
+                entry.text += f" ({(error.strerror or 'unreadable').lower()})"
             if level < self.depth:
                 waiting.extend((child, [*names, child.name], level + 1) for child in entry.children if child.is_folder)
         return top
 
     def _fill(self, entry: _Entry, folder: int, after: str) -> None:
         names = sorted(name for name in os.listdir(folder) if name > after)
-        entry.children = [_entry(folder, name) for name in names[: self.limit - self.shown]]
+        entry.children = [_entry(folder, name) for name in names[: self.limit - self.count]]
         entry.total = len(names)
-        self.shown += len(entry.children)
+        self.count += len(entry.children)
         self.total += entry.total
 
 
 def _entry(folder: int, name: str) -> _Entry:
-    shown = escaped(name)
+    text = escaped(name)
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            return _Entry(name, f"{shown} -> {escaped(os.readlink(name, dir_fd=folder))}")
+            return _Entry(name, f"{text} -> {escaped(os.readlink(name, dir_fd=folder))}")
     except OSError:
-        return _Entry(name, f"{shown} (gone, or not permitted)")
+        return _Entry(name, f"{text} (gone, or not permitted)")
     if stat.S_ISDIR(status.st_mode):
-        return _Entry(name, f"{shown}/", is_folder=True)
+        return _Entry(name, f"{text}/", is_folder=True)
     kind = f"{status.st_size} bytes" if stat.S_ISREG(status.st_mode) else type_of(status.st_mode)
-    return _Entry(name, f"{shown} ({kind})")
+    return _Entry(name, f"{text} ({kind})")
 
 
 def _lines(folder: _Entry, level: int) -> Iterator[str]:
     indent = "  " * level
     for entry in folder.children:
-        yield indent + entry.shown
+        yield indent + entry.text
         yield from _lines(entry, level + 1)
     left_out = folder.total - len(folder.children)
     if level and left_out:

@@ -30,9 +30,9 @@ def near_miss(text: str, old: str) -> str:
     if len(text) > _MAX_SIZE or len(old) > _MAX_SIZE:
         return "grep finds what is there"
     lines, old_lines = text.split("\n"), old.split("\n")
-    folded, whole = ("\n".join(map(_folded, some)) for some in (old_lines, lines))
-    at = whole.find(folded) if folded.strip() else -1
-    first = whole.count("\n", 0, at) if at >= 0 else nearest(lines, old_lines)
+    folded, folded_text = ("\n".join(map(_folded, some)) for some in (old_lines, lines))
+    at = folded_text.find(folded) if folded.strip() else -1
+    first = folded_text.count("\n", 0, at) if at >= 0 else nearest(lines, old_lines)
     if first is None:
         return "no line resembles it; use read_file"
     return first_difference(lines, old_lines, max(0, first), "old_string", partial=True)
@@ -58,12 +58,12 @@ def nearest(lines: Sequence[str], old_lines: Sequence[str], expected: int = 0) -
 
 
 def first_difference(
-    lines: Sequence[str], old_lines: Sequence[str], first: int, what: str, *, partial: bool = False
+    lines: Sequence[str], old_lines: Sequence[str], first: int, source: str, *, partial: bool = False
 ) -> str:
     """Describe the first old line that differs; `partial` text may begin and end inside a line."""
     for number, other in enumerate(old_lines, first):
         if not 0 <= number < len(lines):
-            return f"the file ends before line {number + 1}, where {what} has {quoted(other)}"
+            return f"the file ends before line {number + 1}, where {source} has {quoted(other)}"
         line = lines[number]
         is_first, is_last = partial and number == first, partial and number == first + len(old_lines) - 1
         same = (
@@ -73,7 +73,7 @@ def first_difference(
             else line == other
         )  # fmt: skip
         if not same:
-            return f"line {number + 1} is {quoted(line)}, but {what} has {quoted(other)}{_kind(line, other)}"
+            return f"line {number + 1} is {quoted(line)}, but {source} has {quoted(other)}{_kind(line, other)}"
     return f"line {first + 1} has bytes there that are not text, shown as '\ufffd': choose the text beside them"
 
 

@@ -105,7 +105,7 @@ class Survey:
             )
         above = (path.split("/")[-2:-1], [self.new_name] if depth == 1 else [])
         names = [name, *(f"{part}/{name}" for parts in above for part in parts)]
-        if depth and any(is_protected(one, self.protected) for one in names):
+        if depth and any(is_protected(place, self.protected) for place in names):
             raise ToolError(f"{path!r} is protected, so the folder with it cannot be copied or moved", "denied")
         if stat.S_ISDIR(status.st_mode) and identity in self._ours:
             message = f"{path!r} has the user's settings or sessions of ask-tools, so it cannot be copied or moved"

@@ -19,7 +19,7 @@ class Process(ABC):
 
     events: int  # readable when there are events
     is_busy: bool = False  # a signal to send is not acknowledged yet
-    is_closing: bool = False  # nothing is started any more
+    is_closing: bool = False  # nothing more is started
     is_closed: bool = True
 
     def __init__(self, *, has_stdin: bool, terminal: bool) -> None:
