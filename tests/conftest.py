@@ -225,7 +225,7 @@ class Day:
         self.uncommitted: list[str] = []  # lines of `git status --porcelain` that the day leaves on purpose
 
     @cached_property
-    def registry(self) -> Registry:
+    def registry(self):
         """The installed tools, which read the environment of the day when they are first used."""
         from tools_core import Registry
 
