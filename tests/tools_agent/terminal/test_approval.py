@@ -23,7 +23,8 @@ class Shell(Tool):
 
     def effects(self, arguments, context=None):
         text = arguments["command"]
-        return Effects({}, commands=None if "$" in text else [part.split() for part in text.split(";")])
+        commands = None if "$" in text else [part.split() for part in text.split(";")]
+        return Effects({"read_only": True} if text.startswith(("git ", "ls")) else {}, commands=commands)
 
 
 @tool
@@ -116,20 +117,51 @@ def test_no_text_of_a_model_controls_the_terminal_or_leaves_its_margin(text, wid
 @pytest.mark.parametrize(
     ("command", "patterns"),
     [
-        ("git diff HEAD", ["git diff *"]),
-        ("rm -rf build; make test -j2", ["rm -rf build *", "make test *"]),
-        ("echo x; > out", ["echo x *", "> out"]),
-        ("ls", ["ls *"]),
+        ("rm -rf build; make test -j2", ["rm -rf build", "make test -j2"]),
+        ("echo x; > out", ["echo x", "> out"]),
+        ("curl -o", ["curl -o"]),
         ("echo 'a*", None),
         ("echo $HOME", None),
     ],
 )
-def test_always_suggests_the_prefixes_of_all_commands(command, patterns):
+def test_always_suggests_the_words_of_commands_that_may_write_and_a_session_no_rule(command, patterns):
     answers = answers_to(request_of(Shell(), command=command), Policy())
     rules = [answer.rule.get("commands") for answer in answers if answer.kind == "always"]
     assert rules == ([patterns, None] if patterns else [None])
     session = next(answer for answer in answers if answer.kind == "session")
-    assert (session.rule or {}).get("commands") == patterns  # never all commands
+    assert session.rule is None
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [("git diff HEAD", "git diff *"), ("git --no-pager log x", "git --no-pager log *"), ("ls", "ls *")],
+)
+def test_rules_for_commands_that_read_are_for_reading_alone(command, pattern):
+    answers = answers_to(request_of(Shell(), command=command), Policy())
+    rules = [answer.rule for answer in answers if answer.kind in ("session", "always")]
+    assert [rule.get("commands") for rule in rules] == [[pattern], [pattern], None]
+    assert all(rule["read_only"] is True for rule in rules)
+
+
+def test_an_approved_call_keeps_its_hints_in_the_rule():
+    class Files(Tool):
+        """Create, list and delete files."""
+
+        def execute(self, action: str) -> str:
+            return action
+
+        def effects(self, arguments, context=None):
+            return Effects({"destructive": arguments["action"] == "delete", "open_world": False})
+
+    policy = Policy()
+
+    def approve(request):
+        answer = next(answer for answer in answers_to(request, policy) if answer.kind == "always")
+        return carry_out(answer, request, policy=policy)
+
+    assert result_of(Files(), {"action": "create"}, approve, policy) == "create"
+    assert result_of(Files(), {"action": "list"}, None, policy) == "list"
+    assert result_of(Files(), {"action": "delete"}, None, policy) is None
 
 
 def test_always_writes_the_rule_that_was_shown_and_later_calls_need_no_approval(place):
@@ -156,7 +188,7 @@ def test_an_answer_for_the_session_holds_in_other_processes_of_the_session_alone
     later = Policy()
     add_session_rules(later, session)
     assert result_of(Shell(), {"command": "git diff b"}, None, later) == "ran git diff b"
-    assert result_of(Shell(), {"command": "git push"}, None, later) is None
+    assert result_of(Shell(), {"command": "make"}, None, later) is None
     assert result_of(Shell(), {"command": "git diff b"}, None, Policy()) is None
 
 

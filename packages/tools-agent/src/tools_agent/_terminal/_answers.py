@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Kind = Literal["once", "session", "always", "edit", "deny"]
 _SESSION_RULE = "rule "  # begins the keys of approvals that are rules
 _ALWAYS = "always: "
+# Hints of a call that a rule for other calls keeps.
+_HARMLESS = {"read_only": True, "destructive": False, "open_world": False}
 _WORD = re.compile(r"[\w./:=@%+,-]+|\d*>{1,2}", re.ASCII)
 
 
@@ -45,18 +47,12 @@ class Answer:
     toml: str = ""
     file: str = ""
 
-    @property
-    def is_narrow(self) -> bool:
-        """True if the rule is not for all calls of the tool."""
-        return self.rule is not None and not self.rule.keys().isdisjoint(("paths", "commands"))
-
 
 def answers_to(request: ApprovalRequest, policy: Policy | None = None) -> list[Answer]:
     """Return the possible answers to a request; rules only if they would decide about the call."""
     answers = [Answer(kind="once", label="yes, once")]
     rules = list(_rule_answers(request, policy)) if policy is not None else []
-    # For a session, never all commands.
-    narrow = [answer for answer in rules if answer.is_narrow or request.effects.commands == ()]
+    narrow = [answer for answer in rules if answer.rule is not None and _is_for_a_session(answer.rule, request)]
     if narrow:
         label = f"yes, in this session: {narrow[0].label.removeprefix(_ALWAYS)}"
         answers.append(Answer(kind="session", label=label, rule=narrow[0].rule))
@@ -119,33 +115,53 @@ def _rule_answers(request: ApprovalRequest, policy: Policy) -> Iterator[Answer]:
             yield Answer(kind="always", label=_ALWAYS + label, rule=rule, toml=toml, file=policy.user_file)
 
 
+def _is_for_a_session(rule: Mapping[str, Any], request: ApprovalRequest) -> bool:
+    """Return whether a rule is narrow enough: for some paths, or for calls that read, of some commands if they run any.
+
+    A command that writes is approved alone: in another folder, or with one more word, it is another deed.
+    """
+    if "paths" in rule:
+        return True
+    reads = rule.get("read_only", False) and not request.effects.paths
+    return reads and ("commands" in rule or request.effects.commands == ())
+
+
 def _rules_for(request: ApprovalRequest) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield rules that would allow a call, with their labels; the most useful one first."""
+    """Yield rules that would allow a call, with their labels; the most useful one first.
+
+    They keep what makes the call harmless, so that a call that only reads opens no way for one that writes.
+    """
     name, effects = request.tool.name, request.effects
-    rule = {"decision": "allow", "tool": name}
+    reads = effects.annotations.get("read_only", False)
+    kept = {hint: value for hint, value in _HARMLESS.items() if effects.annotations.get(hint) is value}
+    rule = {"decision": "allow", "tool": name, **kept}
+    only = ", to read" if reads else ""
     if effects.commands:
-        patterns = [_prefix(words) for words in effects.commands]
+        patterns = [_pattern(words, reads=reads) for words in effects.commands]
         if None not in patterns:
             commands = list(dict.fromkeys(patterns))
-            yield f"{name} with {', '.join(map(str, commands))}", {**rule, "commands": commands}
+            yield f"{name} with {', '.join(map(str, commands))}{only}", {**rule, "commands": commands}
     elif effects.paths and effects.commands == () and request.context.workspace is not None:
         workspace = os.path.realpath(request.context.workspace)
         folder = os.path.commonpath([Path(path).parent for path in effects.paths])
         folders = [workspace] if is_inside(folder, [workspace]) else []
         for place in dict.fromkeys([*folders, folder]):
             if place != "/":
-                name_of_folder = short_path(place, workspace)
-                yield f"{name} below {name_of_folder}", {**rule, "paths": [f"{escape(place)}/**"]}
-    yield f"{name}{', any command' if effects.commands != () else ', any arguments'}", rule
+                label = f"{name} below {short_path(place, workspace)}{only}"
+                yield label, {**rule, "paths": [f"{escape(place)}/**"]}
+    yield f"{name}, {'any command' if effects.commands != () else 'any arguments'}{only}", rule
 
 
-def _prefix(words: Sequence[str | None]) -> str | None:
-    """Return the pattern of a command with the same program and first operand: `git diff *`, `rm -rf build *`."""
+def _pattern(words: Sequence[str | None], *, reads: bool) -> str | None:
+    """Return a pattern for a command: `git diff *` if it only reads, else for these words alone.
+
+    What more words would do is not known: an option of the same program writes, deletes or sends.
+    """
     head: list[str] = []
     for place, word in enumerate(words):
         if word is None or not _WORD.fullmatch(word):
             return None
         head.append(word)
-        if place and not word.startswith("-"):
+        if reads and place and not word.startswith("-"):
             break
-    return " ".join(head if ">" in head[0] else [*head, "*"])
+    return " ".join([*head, "*"] if reads and ">" not in head[0] else head)
