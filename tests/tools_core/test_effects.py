@@ -51,6 +51,7 @@ def test_effects_are_plain_json_and_travel():
         "commands": [["ls", None]],
         "settings": {"a": [1]},
         "missing": ["tools-shell[parser]"],
+        "confined": False,
     }
     assert pickle.loads(pickle.dumps(effects)) == copy.deepcopy(effects) == effects != Effects({}, paths=None)
 

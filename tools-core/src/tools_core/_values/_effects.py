@@ -24,6 +24,9 @@ class Effects:
             time; None if they cannot be determined.
         settings: Further plain JSON that an approval depends on, such as the folder or the isolation.
         missing: Extras to install so that more can be determined, such as "mytool[parser]".
+        confined: Whether the call can change nothing but files in the workspace of its context, and reaches no network,
+            whatever its arguments are. In a copy of the workspace such a call runs without a question, unless it is
+            marked open-world. Paths in the arguments are not a reason to set it.
     """
 
     annotations: Mapping[str, bool]
@@ -31,6 +34,7 @@ class Effects:
     commands: tuple[tuple[str | None, ...], ...] | None
     settings: Mapping[str, Any]
     missing: tuple[str, ...]
+    confined: bool
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class Effects:
         commands: Iterable[Sequence[str | None]] | None = (),
         settings: Mapping[str, Any] | None = None,
         missing: Iterable[str] = (),
+        confined: bool = False,
     ) -> None:
         values = {
             "annotations": dict(annotations),
@@ -47,6 +52,7 @@ class Effects:
             "commands": None if commands is None else tuple(map(_command, commands)),
             "settings": copy.deepcopy(dict(settings or {})),
             "missing": tuple(missing),
+            "confined": confined,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -59,6 +65,7 @@ class Effects:
             "commands": None if self.commands is None else [list(words) for words in self.commands],
             "settings": copy.deepcopy(dict(self.settings)),
             "missing": list(self.missing),
+            "confined": self.confined,
         }
 
 

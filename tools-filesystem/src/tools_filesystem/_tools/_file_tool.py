@@ -55,7 +55,12 @@ class FileTool(Tool, abstract=True):
                         paths |= dict.fromkeys((*place.links, place.real))
         except ToolError:  # the call itself will end with it
             return Effects(self.annotations, paths=None)
-        return Effects(self.annotations, paths=list(paths))
+        return Effects(self.annotations, paths=list(paths), confined=self._is_confined(context))
+
+    def _is_confined(self, context: Context | None) -> bool:
+        """Return whether the code is that of this package, in the workspace of the call."""
+        is_ours = type(self).execute.__module__.partition(".")[0] == __name__.partition(".")[0]
+        return is_ours and not self.requires_approval and self.workspace is None and context is not None
 
     def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
         """Return the paths in the arguments, as given; None if they are unknown."""

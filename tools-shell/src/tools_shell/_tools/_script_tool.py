@@ -46,16 +46,14 @@ class ScriptTool(ShellTool, abstract=True):
         may have redefined words. A file that the script opens with `<` or `>` is a command as well, and a `workdir` is
         the command `cd`. The files are known only for programs such as `cat` that open what they name.
         """
-        annotations, settings = self.annotations, self._approval_settings()
         workdir, commands = arguments.get("workdir", "."), self._commands(arguments)
         if commands is None:
-            return Effects(annotations, paths=None, commands=None, settings=settings)
+            return self._effects(paths=None, commands=None)
         folder = os.path.realpath(workspace_path(self._root or (context.workspace if context else None)))
         if set(workdir) - {".", "/"} or ".." in workdir or workdir[:1] == "/":
             commands = [["cd", workdir], *commands]
-        if reads_only(commands, {**clean_environment(), **self._env}, folder):
-            annotations = {**annotations, "read_only": True, "destructive": False, "open_world": False}
-        return Effects(annotations, paths=paths_read(commands, folder), commands=commands, settings=settings)
+        is_reading = reads_only(commands, {**clean_environment(), **self._env}, folder)
+        return self._effects(paths=paths_read(commands, folder), commands=commands, reads_only=is_reading)
 
     def _commands(self, arguments: Mapping[str, Any]) -> list[list[Word]] | None:
         """Return the commands of a script, or None if they are unknown."""

@@ -43,6 +43,8 @@ tools_shell._process._direct tools_shell._process._supervised tools_shell._sandb
 """
 _OFFLINE = {"npm_config_fetch_retries": "0"}  # npm would retry silently for minutes without network
 
+_CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
+
 
 class ShellTool(Tool, abstract=True):
     """A tool that runs programs in the workspace, with a developer's settings."""
@@ -79,7 +81,30 @@ class ShellTool(Tool, abstract=True):
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
         """Return the usual effects: paths and commands are unknown; approvals depend on the settings."""
-        return Effects(self.annotations, paths=None, commands=None, settings=self._approval_settings())
+        return self._effects(paths=None, commands=None)
+
+    def _effects(
+        self,
+        *,
+        paths: Iterable[str] | None,
+        commands: Iterable[Sequence[str | None]] | None,
+        reads_only: bool = False,
+    ) -> Effects:
+        """Return the effects of a command in the sandbox of this tool."""
+        annotations = dict(self.annotations)
+        if is_confined := self._is_confined():
+            annotations["open_world"] = False
+        if reads_only:
+            annotations |= {"read_only": True, "destructive": False, "open_world": False}
+        settings = self._approval_settings()
+        return Effects(annotations, paths=paths, commands=commands, settings=settings, confined=is_confined)
+
+    def _is_confined(self) -> bool:
+        """Return whether commands run in a sandbox with nothing but the call's workspace to change, and no network."""
+        is_ours = type(self).execute.__module__.partition(".")[0] == __name__.partition(".")[0]
+        sandbox = self._sandbox
+        is_closed = sandbox.level in _CONFINED and not sandbox.network and not sandbox.writable
+        return is_ours and is_closed and self._root is None
 
     def _approval_settings(self) -> dict[str, Any]:
         sandbox = {

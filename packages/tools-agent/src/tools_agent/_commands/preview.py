@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools_agent._terminal._progress import Output
     from tools_agent._terminal._prompt import Dialog
     from tools_agent._terminal._style import Style
-    from tools_core import ApprovalRequest, Effects, Tool
+    from tools_core import ApprovalRequest, Tool
     from tools_runtime import Policy
     from tools_workspace import Changes, Workspace, WorkspaceCopy
 
@@ -33,7 +33,6 @@ MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
 _REPORTED = 500  # copied files between two reports
 _MAX_SESSIONS = 20  # that are searched for copies
-_CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
 _VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
 _DIFF_STYLES: Mapping[str, Style] = {"+": "added", "-": "removed", "@": "hunk"}
@@ -76,6 +75,7 @@ class Preview:
             output.report("")
         self.path: str = self.copy.path
         self._session = session
+        self._runs = {session.key}  # of the agent and its sub-agents, for jobs in the copy
         if earlier is None:
             session.log.write([("preview", {"copy": self.copy.id})])
         else:
@@ -87,13 +87,17 @@ class Preview:
         return Path(self.path).exists()
 
     def allows(self, request: ApprovalRequest, policy: Policy) -> bool:
-        """Return whether a call touches nothing but the copy, and no rule of the user decides about it."""
+        """Return whether a call states that it changes nothing but the copy, and no rule of the user decides about it.
+
+        Paths in the arguments prove nothing: a tool may publish the file. Nor do the claims of an MCP server.
+        """
+        self._runs.add(request.context.run_id)
         evaluation = policy.evaluate(request.call, request.tool, request.context)
         if evaluation.rule is not None or len(evaluation.reasons) > 1:
             return False
-        effects = request.effects
-        is_local = effects.commands == () and effects.paths and all(is_inside(p, [self.path]) for p in effects.paths)
-        return bool(is_local or _is_confined(effects))
+        effects = evaluation.facts.effects
+        is_open = effects.annotations.get("open_world", False)
+        return effects.confined and not is_open and is_inside(evaluation.facts.workspace, [self.path])
 
     def decide(self, dialog: Dialog) -> str | None:
         """Show the changes, and apply or discard them as a person answers; return another prompt for the agent.
@@ -264,11 +268,3 @@ def _words(line: str) -> list[str]:
         return shlex.split(line)
     except ValueError:  # an open quote
         return line.split()
-
-
-def _is_confined(effects: Effects) -> bool:
-    """Return whether commands run in a sandbox that has nothing but the workspace to change, and no network."""
-    sandbox = effects.settings.get("sandbox")
-    if not isinstance(sandbox, dict) or effects.settings.get("root") is not None:
-        return False
-    return sandbox.get("level") in _CONFINED and not sandbox.get("network") and not sandbox.get("writable")

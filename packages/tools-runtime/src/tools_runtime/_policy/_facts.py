@@ -92,8 +92,9 @@ def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Fact
     if paths is not None and not paths:  # the tool reports none: its schema may declare some
         paths = schema_paths(tool.input_schema, arguments, workspace)
     effects = Effects(
-        effects.annotations, paths=paths, commands=effects.commands, settings=effects.settings, missing=effects.missing
-    )
+        effects.annotations, paths=paths, commands=effects.commands, settings=effects.settings,
+        missing=effects.missing, confined=effects.confined,
+    )  # fmt: skip
     return Facts(tool, arguments, effects, workspace, project)
 
 
