@@ -12,12 +12,16 @@ SOURCE = """
 
     class Found(NamedTuple):
         origin: str
-        name: str
+        remote: str
         error: str = ""
         version: str = "1.0"
         value: str = "npx server"
         folder: str = "/etc/servers.json"
         fix: str = "repair it"
+
+        @property
+        def name(self):
+            return f"{self.origin}_{self.remote}"
 
 
     def source():
@@ -45,17 +49,17 @@ def registry(site, discovered):
     ("patterns", "names"),
     [
         ("get_forecast", ["get_forecast"]),
-        ("get_*", ["get_issue", "get_page", "get_air", "get_forecast"]),
+        ("get_*", ["get_air", "get_forecast"]),
         ("tools-weather", ["get_forecast", "put_station"]),
         ("tools-weather:put_station", ["put_station"]),
         ("tools_air:get_*", ["get_air"]),
         ("tools-weather:*", ["get_forecast", "put_station"]),
         ("tools-*:get_*", ["get_air", "get_forecast"]),
-        ("mcp:*", ["get_issue", "search", "get_page"]),
-        ("mcp:github", ["get_issue", "search"]),
-        ("mcp:github:*", ["get_issue", "search"]),
-        ("mcp:GitHub:search", ["search"]),
-        (["mine", "air,search"], ["mine", "search", "air"]),
+        ("mcp:*", ["github_get_issue", "github_search", "wiki_get_page"]),
+        ("mcp:github", ["github_get_issue", "github_search"]),
+        ("mcp:github:*", ["github_get_issue", "github_search"]),
+        ("mcp:GitHub:search", ["github_search"]),
+        (["mine", "air,github_search"], ["mine", "github_search", "air"]),
         ([], []),
     ],
     ids=str,
@@ -71,7 +75,7 @@ def test_patterns_select_tools_by_name_and_package_in_order(registry, patterns, 
         ("tools-wether", "did you mean tools-weather"),
         ("tools-weather:get_air", "no tool or package"),
         ("tools-*", "no tool or package"),
-        ("quite_different", "there are mine, get_issue"),
+        ("quite_different", "there are mine, github_get_issue"),
     ],
 )
 def test_an_unmatched_pattern_is_an_error_with_similar_names(registry, pattern, message):

@@ -14,21 +14,25 @@ SOURCE = """
 
     class Found(NamedTuple):
         origin: str
-        name: str
+        remote: str
         error: str = ""
         version: str = "2.0"
         value: str = "npx server"
         folder: str = "/etc/servers.json"
         fix: str = "repair it"
 
+        @property
+        def name(self):
+            return f"{self.origin}_{self.remote}"
+
         def load(self):
-            if self.name == "broken":
+            if self.remote == "broken":
                 raise ValueError("no schema")
 
             @tool(name=self.name)
             def speak() -> str:
                 \"\"\"Say where it comes from.\"\"\"
-                return f"{self.origin} {self.name}"
+                return f"{self.origin} {self.remote}"
 
             return speak
 
@@ -49,29 +53,32 @@ def registry(site, discovered):
 
 
 def test_tools_of_a_source_are_discovered_and_load_on_first_use(registry):
-    assert "search" in registry
-    point = registry.origin("search")
+    assert "Hub_search" in registry
+    point = registry.origin("Hub_search")
     assert (point.distribution, point.version, point.value) == ("far:hub", "2.0", "npx server")
-    assert registry["search"].call().output == registry["far:Hub:search"].call().output == "Hub search"
+    assert registry["Hub_search"].call().output == registry["far:Hub:search"].call().output == "Hub search"
 
 
-def test_the_origin_prefixes_a_name_that_another_tool_has(site, discovered):
-    site.install("tools-near", ["search = {}:search"], "from tools_core import tool\n@tool\ndef search(): 'Search.'\n")
+def test_equal_tools_of_two_origins_keep_their_names(site, discovered):
     site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
+    assert list(discovered(deny=["far:lab"])) == ["Hub_fetch", "Hub_search"]
     registry = discovered()
-    assert registry.origin("search").distribution == "tools-near"
-    assert registry["Hub_search"].call().output == "Hub search"
-    assert "fetch" not in registry
+    assert registry.select("far:hub") == ["Hub_fetch", "Hub_search"]
     assert registry["Lab_fetch"].call().output == "Lab fetch"
+
+
+@pytest.mark.parametrize("pattern", ["Hub_search", "far:hub:search", "far:Hub:Hub_search", "Hub_s*"])
+def test_a_tool_of_a_source_is_selected_by_its_name_or_by_that_at_its_origin(registry, pattern):
+    assert registry.select(pattern) == ["Hub_search"]
 
 
 def test_a_broken_origin_is_a_problem_and_hides_no_other_tool(registry):
     with pytest.raises(ToolError, match="no schema"):
-        registry["broken"]
+        registry["Lab_broken"]
     problems = {problem.distribution: problem for problem in registry.problems}
     assert (problems["far:old"].error, problems["far:old"].fix) == ("not accepted yet", "repair it")
-    assert (problems["far:lab"].name, problems["far:lab"].fix) == ("broken", "repair it")
-    assert registry["search"].call().ok
+    assert (problems["far:lab"].name, problems["far:lab"].fix) == ("Lab_broken", "repair it")
+    assert registry["Hub_search"].call().ok
 
 
 def test_a_failing_source_is_a_problem_and_hides_no_other_tool(site, discovered):
@@ -122,17 +129,17 @@ def test_a_source_that_reads_the_registry_while_it_is_imported_blocks_no_thread(
     assert printed.splitlines() == ["[False, False]", "['get'] []"]
 
 
-@pytest.mark.parametrize("deny", ["far", "tools-far", "far:hub:*", "search"])
+@pytest.mark.parametrize("deny", ["far", "tools-far", "far:hub:*", "far:hub:search", "Hub_*", "search"])
 def test_a_deny_list_blocks_a_source_an_origin_or_a_tool(registry, discovered, deny):
     with pytest.raises(UnknownToolError):
-        discovered(deny=[deny])["search"]
+        discovered(deny=[deny])["Hub_search"]
 
 
 def test_a_source_is_imported_only_if_the_allow_list_names_its_tools(site, discovered):
     site.install("tools-far", ["far = {}:source"], SOURCE, group="ask_tools.sources")
     assert list(discovered(allow=["search", "tools-near"])) == []
     assert site.times_imported("tools_far") == 0
-    assert list(discovered(allow=["far:hub"])) == ["Hub_fetch", "search"]
+    assert list(discovered(allow=["far:hub"])) == ["Hub_fetch", "Hub_search"]
 
 
 def test_a_lock_admits_the_tools_of_a_source_that_it_names(site, discovered, run_python, tmp_path):
@@ -141,5 +148,5 @@ def test_a_lock_admits_the_tools_of_a_source_that_it_names(site, discovered, run
     path = tmp_path / "ask-tools.lock"
     run_python(str(path), options=["-m", "tools_core", "lock", "--file"], ASK_TOOLS_ALLOW="far:hub:search")
     registry = discovered(lock=path)
-    assert list(registry) == ["search"]
-    assert registry["search"].call().ok
+    assert list(registry) == ["Hub_search"]
+    assert registry["Hub_search"].call().ok

@@ -117,7 +117,7 @@ def keyrings(monkeypatch):
 def test_a_login_in_the_browser_is_stored_in_a_private_file_and_used(url, ask_tools, tmp_path):
     done = ask_tools("mcp", "add", "notes", url, "--login", "--yes")
     assert "/authorization?" in done.err
-    assert ask_tools("call", "whoami").out == "ann\n"
+    assert ask_tools("call", "notes_whoami").out == "ann\n"
     assert Issuer.log == ["authorization_code"]
     (login,) = (tmp_path / "config/ask-tools/mcp-logins").iterdir()
     assert stat.S_IMODE(login.stat().st_mode) == 0o600
@@ -132,7 +132,7 @@ def test_a_login_is_stored_in_the_keyring(url, ask_tools, tmp_path, keyrings):
     ask_tools("mcp", "add", "notes", url, "--login", "--yes")
     assert not (tmp_path / "config/ask-tools/mcp-logins").exists()
     assert "t1" in (tmp_path / "keyring.json").read_text()
-    assert ask_tools("call", "whoami").out == "ann\n"
+    assert ask_tools("call", "notes_whoami").out == "ann\n"
     ask_tools("mcp", "remove", "notes")
     assert "t1" not in (tmp_path / "keyring.json").read_text()
 
@@ -142,16 +142,16 @@ def test_an_expired_token_is_refreshed_without_a_browser(url, ask_tools, tmp_pat
     (login,) = (tmp_path / "config/ask-tools/mcp-logins").iterdir()
     login.write_text(json.dumps({**json.loads(login.read_text()), "expires_at": 1}))
     Issuer.valid.clear()
-    assert ask_tools("call", "whoami").out == "ann\n"
+    assert ask_tools("call", "notes_whoami").out == "ann\n"
     assert {*Issuer.log[1:]} == {"refresh_token"}
 
 
 def test_a_revoked_login_is_an_error_that_names_the_command(url, ask_tools):
     ask_tools("mcp", "add", "notes", url, "--login", "--yes")
     Issuer.valid.clear()
-    assert "run `ask-tools mcp login NAME`" in ask_tools("call", "whoami", status=1).err
+    assert "run `ask-tools mcp login NAME`" in ask_tools("call", "notes_whoami", status=1).err
     ask_tools("mcp", "login", "notes")
-    assert ask_tools("call", "whoami").out == "ann\n"
+    assert ask_tools("call", "notes_whoami").out == "ann\n"
 
 
 def test_a_server_without_logins_is_reported(ask_tools, web):

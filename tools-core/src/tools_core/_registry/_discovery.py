@@ -2,16 +2,16 @@
 
 The group `ask_tools.sources` has tools that a package finds elsewhere. An entry point `mcp = "tools_mcp:source"` names
 a function without arguments, which starts no program. It returns objects that are equal if nothing has changed. Their
-attributes are `name` of the tool; `origin`, the part of the source that has it, such as a server, and its `version`;
-`value`, what runs when the tool is called; `folder`, the file that lists it; `fix`, how to repair it; `load()`, which
-makes the tool; and `error`, which is not empty if the origin cannot be used.
+attributes are `origin`, the part of the source that has the tool, such as a server, and its `version`; `remote`, the
+name of the tool at the origin; `name`, its name here, which no other tool may change: `ORIGIN_REMOTE`; `value`, what
+runs when the tool is called; `folder`, the file that lists it; `fix`, how to repair it; `load()`, which makes the tool;
+and `error`, which is not empty if the origin cannot be used.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -55,8 +55,8 @@ class Admission:
         """Return whether an entry point may be imported."""
         if self.lock is not None and self.lock.digest(point) is None:
             return False
-        is_allowed = self._allow is None or matches(self._allow, point.qualified)
-        return is_allowed and not matches(self._deny, point.qualified)
+        is_allowed = self._allow is None or matches(self._allow, point.qualified, point.name)
+        return is_allowed and not any(matches(self._deny, point.qualified, name) for name in (point.name, point.remote))
 
     def admits_source(self, source: EntryPoint) -> bool:
         """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
@@ -78,7 +78,7 @@ def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admissi
         if distribution.error:
             name, version, fix = distribution.name, distribution.version, f"reinstall {distribution.name}"
             discovery.problems.append(LoadProblem("entry_points.txt", name, version, distribution.error, fix))
-    points += _points_of_sources(sources, {point.name for point in points}, admission, discovery.problems)
+    points += _points_of_sources(sources, admission, discovery.problems)
     for point in {point.qualified: point for point in reversed(points)}.values():
         if not admission.admits(point):
             discovery.blocked.add(point.qualified)
@@ -105,28 +105,29 @@ def concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
 
 
 def _points_of_sources(
-    sources: list[EntryPoint], installed: set[str], admission: Admission, problems: list[LoadProblem]
+    sources: list[EntryPoint], admission: Admission, problems: list[LoadProblem]
 ) -> list[EntryPoint]:
-    """Return the tools of sources. A tool whose name another package or origin has as well is called `ORIGIN_NAME`."""
-    tools: list[tuple[EntryPoint, Any]] = []
+    """Return the tools of sources, and add the origins that cannot be used to the problems."""
+    points: list[EntryPoint] = []
     for source in sorted(filter(admission.admits_source, sources), key=lambda source: source.qualified):
         try:
             with installed_packages_first():
-                tools += [(source, tool) for tool in source.load()()]
+                tools = [(_point_of(tool, source), tool) for tool in source.load()()]
         except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
             fix = f"repair that, or uninstall {source.distribution}"
             problems.append(LoadProblem.of(source, f"{type(error).__name__}: {error}", fix, error))
-    counts = Counter([*installed, *(tool.name for _, tool in tools)])
-    points: list[EntryPoint] = []
-    for source, tool in tools:
-        name = f"{tool.origin}_{tool.name}" if counts[tool.name] > 1 and not tool.error else tool.name
-        package = normalize(f"{source.name}:{tool.origin}")
-        point = EntryPoint(name, tool.value, package, tool.version, tool.folder, tool.fix, tool)
-        if tool.error:
-            problems.append(LoadProblem.of(point, tool.error, tool.fix))
-        else:
-            points.append(point)
+            continue
+        for point, tool in tools:
+            if tool.error:
+                problems.append(LoadProblem.of(point, tool.error, tool.fix))
+            else:
+                points.append(point)
     return points
+
+
+def _point_of(tool: Any, source: EntryPoint) -> EntryPoint:
+    package = normalize(f"{source.name}:{tool.origin}")
+    return EntryPoint(tool.name, tool.value, package, tool.version, tool.folder, tool.fix, tool, tool.remote)
 
 
 def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None:

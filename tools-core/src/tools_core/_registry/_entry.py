@@ -87,7 +87,8 @@ class Entry:
     def is_reload_of(self, other: Entry) -> bool:
         """Return whether the same definition at module level ran again, as in a notebook."""
         name = getattr(self.source, "__qualname__", "<locals>")
-        return "<" not in name and origin_of(self.source) == origin_of(other.source)
+        is_of_server = ":" in getattr(self.source, "__module__", "")  # `mcp:github`: no module
+        return not is_of_server and "<" not in name and origin_of(self.source) == origin_of(other.source)
 
     def load(self, toolsets: dict[type[Toolset], Toolset]) -> Tool:
         """Return the tool, imported by the first call; `toolsets` are the instances that methods share.

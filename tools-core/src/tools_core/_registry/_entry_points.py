@@ -20,7 +20,8 @@ _reference = re.compile(r"([\w.]+)\s*(?::\s*([\w.]+)\s*)?(?:\[.*\]\s*)?").fullma
 class EntryPoint:
     """A line of a distribution's `entry_points.txt`, `name = value`, or a tool of a source.
 
-    `version` is that of the distribution, and `folder` has its metadata. `fix` says how to repair a tool of a source.
+    `version` is that of the distribution, and `folder` has its metadata. `fix` says how to repair a tool of a source,
+    and `remote` is its name at the origin.
     """
 
     name: str
@@ -30,11 +31,12 @@ class EntryPoint:
     folder: str
     fix: str = ""
     source_tool: Any = field(default=None, repr=False, hash=False)
+    remote: str = ""
 
     @property
     def qualified(self) -> str:
-        """The name that is unique among all distributions: `tools-weather:get`."""
-        return f"{self.distribution}:{self.name}"
+        """The name that is unique among all distributions: `tools-weather:get`, `mcp:github:search`."""
+        return f"{self.distribution}:{self.remote or self.name}"
 
     @property
     def module(self) -> str:

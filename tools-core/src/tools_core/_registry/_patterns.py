@@ -27,19 +27,23 @@ def split_patterns(patterns: Iterable[str] | str) -> list[str]:
     return result
 
 
-def matches(patterns: Iterable[str], qualified: str) -> bool:
-    """Return whether one of the patterns selects the tool `package:name`, or `name` for a tool without a package."""
-    package, _, name = qualified.rpartition(":")
-    return any(_matches(pattern, name, package) for pattern in patterns)
+def matches(patterns: Iterable[str], qualified: str, name: str = "") -> bool:
+    """Return whether one of the patterns selects the tool `package:name`, or `name` for a tool without a package.
+
+    The `name` in the registry, if it is another one, counts for patterns without a package.
+    """
+    package, _, qualified_name = qualified.rpartition(":")
+    return any(_matches(pattern, qualified_name, package, name or qualified_name) for pattern in patterns)
 
 
-def _matches(pattern: str, name: str, package: str) -> bool:
+def _matches(pattern: str, qualified_name: str, package: str, name: str) -> bool:
     if package and f"{package}:".startswith(f"{normalize(pattern)}:"):
         return True
     package_pattern, colon, name_pattern = pattern.rpartition(":")
     if not colon:
         return fnmatchcase(name, pattern)
-    return package != "" and fnmatchcase(f"{package}:{name}", f"{normalize(package_pattern)}:{name_pattern}")
+    full_pattern = f"{normalize(package_pattern)}:{name_pattern}"
+    return package != "" and any(fnmatchcase(f"{package}:{text}", full_pattern) for text in {qualified_name, name})
 
 
 def normalize(package: str) -> str:

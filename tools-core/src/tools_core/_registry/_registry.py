@@ -110,12 +110,12 @@ class Registry(Mapping[str, Tool]):
 
         Raises: UnknownToolError for a pattern that matches nothing; ValueError for an empty one.
         """
-        tools = {name: entry.qualified for name, entry in self._listed()}
+        tools = dict(self._listed())
         selected: set[str] = set()
         for pattern in split_patterns(patterns):
-            names = [name for name, qualified in tools.items() if matches([pattern], qualified)]
+            names = [name for name, entry in tools.items() if matches([pattern], entry.qualified, entry.name)]
             if not names:
-                packages = [qualified.rpartition(":")[0] for qualified in tools.values() if ":" in qualified]
+                packages = [entry.point.distribution for entry in tools.values() if entry.point]
                 raise unknown_tool(pattern, self, packages, self.blocked)
             selected.update(names)
         return [name for name in tools if name in selected]
@@ -146,7 +146,7 @@ class Registry(Mapping[str, Tool]):
         entries: dict[str, Entry] = {}
         for name, tool in self._loaded(names).items():
             entry = self._entry(name)
-            new_name = new_names.get(id(entry), prefix + entry.qualified.rpartition(":")[2] if prefix else name)
+            new_name = new_names.get(id(entry), prefix + entry.name if prefix else name)
             point, renamed = (entry.point, tool) if new_name == name else (None, tool.renamed(new_name))
             if new_name in entries:
                 raise ValueError(f"two tools would have the name `{new_name}`; rename one of them")

@@ -40,15 +40,23 @@ class ConfiguredServer(NamedTuple):
         """The way to repair the server."""
         return f"ask-tools mcp update {self.name}" if self.address else f"correct {self.path}"
 
-    def tool(self, name: str, remote: str) -> ConfiguredTool:
-        """Return one of its tools, by the name here and the server's name."""
-        return ConfiguredTool(self, remote, name, self.name, self.path, described(self.address), self.fix, self.error)
+    def tools(self) -> Iterator[ConfiguredTool]:
+        """Yield its tools, or the server as a whole if it has an error."""
+        names, remotes = tool_names(self.definitions, f"{self.name}_"), tool_names(self.definitions)
+        for key in self.definitions if not self.error else ():
+            yield self._tool(key, names[key], remotes[key])
+        if self.error:
+            yield self._tool("", "server", "")
+
+    def _tool(self, key: str, name: str, remote: str) -> ConfiguredTool:
+        command = described(self.address)
+        return ConfiguredTool(self, key, name, remote, self.name, self.path, command, self.fix, self.error)
 
     def toolset(self) -> McpToolset:
         """Return a toolset of the server, which is started when a tool is called."""
         from tools_mcp._client._toolset import McpToolset  # not needed to list names
 
-        toolset = McpToolset(self.address, name=self.name, timeout=self.timeout, pins=self.definitions)
+        toolset = McpToolset(self.address, name=self.name, prefix=True, timeout=self.timeout, pins=self.definitions)
         toolset.fix = f"a person has to review that: {self.fix}"
         return toolset
 
@@ -57,8 +65,9 @@ class ConfiguredTool(NamedTuple):
     """A tool of a server, or the server if it has an error, as the group `ask_tools.sources` describes it."""
 
     server: ConfiguredServer
-    remote: str
+    key: str  # as the server calls it
     name: str
+    remote: str  # the key as a legal name
     origin: str
     folder: str
     value: str
@@ -72,14 +81,13 @@ class ConfiguredTool(NamedTuple):
         if toolset is None or known_server != self.server:
             toolset = self.server.toolset()
             _toolsets[self.server.name] = self.server, toolset
-        return toolset.tool(self.remote)
+        return toolset.tool(self.key)
 
 
 def server_tools(path: str) -> Iterator[ConfiguredTool]:
     """Yield the tools of all servers in the file, and servers with an error; ValueError if it cannot be read."""
     for server in read_servers(path).values():
-        names = tool_names(server.definitions) if not server.error else {"": "server"}
-        yield from (server.tool(name, remote) for remote, name in names.items())
+        yield from server.tools()
 
 
 def read_servers(path: str) -> dict[str, ConfiguredServer]:

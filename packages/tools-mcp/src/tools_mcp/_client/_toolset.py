@@ -170,7 +170,8 @@ class McpToolset:
             call = self._call(definition, arguments, report, may_repeat=bool(read_only or idempotent))
             return _checked(await asyncio.wrap_future(submit(call)), output)
 
-        execute.__module__ = f"mcp:{self.name}"  # for errors
+        # A policy knows the tool by both, under any name; so do errors.
+        execute.__module__, execute.__qualname__ = f"mcp:{self.name}", definition["name"]
         return tool(
             execute,
             input_schema=definition["inputSchema"],

@@ -17,7 +17,7 @@ from tools_core.command import CommandError, counted, is_terminal, note, one_lin
 from tools_mcp import McpToolset
 from tools_mcp._client._address import described, in_project, variables
 from tools_mcp._client._configured import ConfiguredServer, read_servers, write_server
-from tools_mcp._client._definition import Definition, differences, digest
+from tools_mcp._client._definition import Definition, differences, digest, tool_names
 from tools_mcp._client._source import file_path
 from tools_mcp._commands import _edit
 
@@ -115,7 +115,7 @@ def _add_server(name: str, entry: Any, options: Namespace) -> None:
     if name in _servers():
         raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
     try:
-        toolset = McpToolset(entry, name=name, timeout=options.timeout)
+        toolset = McpToolset(entry, name=name, prefix=True, timeout=options.timeout)
     except (TypeError, ValueError) as failure:
         raise CommandError(f"{name}: {failure}") from failure
     if options.file is not None:  # of a repository, perhaps: its author chose the command and the variables
@@ -130,7 +130,7 @@ def _add_server(name: str, entry: Any, options: Namespace) -> None:
     note(f"{'starting' if 'command' in toolset.address else 'connecting to'} {described(toolset.address)} ...")
     if not _review(toolset, {}, options):
         raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
-    write(f"added {name}; its tools are in: ask-tools list mcp:{name.lower()}")
+    write(f'added {name}; list its tools: ask-tools list mcp:{name.lower()}; in a policy: tool = "mcp:{name}:*"')
 
 
 def _login(options: Namespace) -> int:
@@ -163,7 +163,7 @@ def _update(options: Namespace) -> int:
     server = _find(options.name)
     if not server.address:
         raise CommandError(f"{server.name}: {server.error}", server.fix, status=1)
-    toolset = McpToolset(server.address, name=server.name, timeout=server.timeout)
+    toolset = McpToolset(server.address, name=server.name, prefix=True, timeout=server.timeout)
     is_new = _review(toolset, server.definitions, options)
     write(f"updated {server.name}" if is_new else f"{server.name} has not changed")
     return 0
@@ -225,15 +225,24 @@ def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Names
     if options.details:
         write("\n".join(map(one_line, lines)))
     else:
-        for name, definition in sorted(listed.items()):
+        names = tool_names(listed, f"{toolset.name}_")
+        for key, definition in sorted(listed.items()):
             summary = " ".join(definition.get("description", "").split())
-            write(f"+ {one_line(name)}: {one_line(summary if len(summary) <= 90 else summary[:89] + '…')}")
+            summary = one_line(summary if len(summary) <= 90 else f"{summary[:89]}…")
+            write(f"+ {names[key]}: {summary}{_claim(definition)}")
     for problem in problems:
         note(f"left out: {problem}")
     _confirm("Accept these definitions?", options, () if options.details else lines)
     entry = {**toolset.address, "timeout": toolset.timeout, "tools": [*listed.values()]}
     write_server(file_path(), toolset.name, entry)
     return True
+
+
+def _claim(definition: Definition) -> str:
+    """Return a remark about a tool that a policy allows by default because of its hints."""
+    hints = definition.get("annotations", {})
+    runs = hints.get("readOnlyHint") is True and hints.get("openWorldHint") is False
+    return " [claims that it only reads: it runs without a question]" if runs else ""
 
 
 def _confirm(question: str, options: Namespace, details: Sequence[str] = ()) -> None:

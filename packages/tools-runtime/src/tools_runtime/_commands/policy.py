@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Registry, ToolCall, ToolError, UnknownToolError
 from tools_core.command import CommandError, json_text, load_tool, one_line, read_arguments, write, write_json
 from tools_runtime import Policy, PolicyError
+from tools_runtime._policy._facts import ServerTool
 from tools_runtime._policy._rules import near
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Iterator, Mapping
 
-    from tools_core import Tool
+    from tools_core import EntryPoint
     from tools_runtime._policy._rules import Rule
 
     Facts = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
@@ -115,15 +116,22 @@ def _check(_: Namespace, policy: Policy) -> Facts:
     return 0, {"rules": len(rules), "project": policy.project, "problems": problems}
 
 
-def _problems(rule: Rule, tools: Mapping[str, Tool]) -> Iterator[str]:
+def _server_tool(point: EntryPoint | None) -> ServerTool | None:
+    source, _, server = (point.distribution if point else "").partition(":")
+    return ServerTool(server, point.remote) if point and source == "mcp" else None
+
+
+def _problems(rule: Rule, tools: Registry) -> Iterator[str]:
     """Yield the names in a rule that no tool has, and the extras that its tools need to evaluate it."""
     names = {key: key.rpartition(":")[2] for key in tools}
+    servers = {key: _server_tool(tools.origin(key)) for key in tools}
     for pattern in rule.tools:
-        if not any(fnmatchcase(name, pattern) for name in names.values()):
+        one = replace(rule, tools=[pattern])
+        if not any(one.concerns_tool(name, servers[key]) for key, name in names.items()):
             yield f"no installed tool is called {pattern!r}{near(pattern, names.values())}"
     parameters: set[str] = set()
     missing: set[str] = set()
-    for key in (key for key, name in names.items() if rule.concerns_tool(name)):
+    for key in (key for key, name in names.items() if rule.concerns_tool(name, servers[key])):
         try:
             parameters.update(tools[key].input_schema.get("properties", {}))
             missing.update(tools[key].effects(_sample(tools[key].input_schema)).missing)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tools_core import Effects
 from tools_runtime._events import PolicyError
@@ -35,6 +35,13 @@ class Decision:
     reasons: Sequence[str] = ()
     by: str = "the default"
     facts: Facts | None = field(default=None, repr=False, compare=False)
+
+
+class ServerTool(NamedTuple):
+    """A tool as its MCP server calls it. Renaming it here changes neither."""
+
+    server: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -65,10 +72,16 @@ class Facts:
         return {**defaults, **self.arguments}
 
     @cached_property
+    def server_tool(self) -> ServerTool | None:
+        """The server of the tool, and its name there, if it is the tool of an MCP server."""
+        return server_tool(self.tool)
+
+    @cached_property
     def hash(self) -> str:
         """A hash of everything that makes up the call; an approval of it is for no other call."""
         parts = {
             "tool": self.tool.name,
+            "server": self.server_tool,
             "definition": self.tool.definition,
             "settings": dict(self.effects.settings),
             "arguments": self.arguments,
@@ -78,6 +91,12 @@ class Facts:
             "project": self.project,
         }
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def server_tool(tool: Tool) -> ServerTool | None:
+    """Return the server and the name of a tool of an MCP server; None for any other tool."""
+    source, _, server = tool.__module__.partition(":")
+    return ServerTool(server, getattr(tool, "__qualname__", tool.name)) if source == "mcp" else None
 
 
 def facts_of(call: ToolCall, tool: Tool, context: Context, project: str) -> Facts:

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import os
+import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from glob import escape, has_magic
 from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Literal
 
+from tools_core.formats import legal_names
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+    from tools_runtime._policy._facts import ServerTool
 
 Match = Literal["yes", "no", "perhaps"]
 Command = tuple[str | None, ...]  # its words; None for a word that is known only at run time
+
+
+def matches_tool(pattern: str, names: Iterable[str], of_server: ServerTool | None) -> bool:
+    """Return whether a pattern covers a tool with one of these names, or `mcp:SERVER:TOOL` the tool of a server.
+
+    `mcp:SERVER` covers all its tools. The names of servers are compared as the registry writes them, `My_Server` as
+    `my-server`, and the name of a tool also as providers accept it: `repo.delete` as `repo_delete`.
+    """
+    if not pattern.startswith("mcp:"):
+        return any(fnmatchcase(name, pattern) for name in names)
+    if of_server is None:
+        return False
+    _, server, tool = [*pattern.split(":", 2), "*"][:3]
+    if not fnmatchcase(_normalized(of_server.server), _normalized(server)):
+        return False
+    return any(fnmatchcase(name, tool) for name in (of_server.name, *legal_names([of_server.name], "openai").values()))
+
+
+def _normalized(server: str) -> str:
+    return re.sub(r"[-_.]+", "-", server).lower()
 
 
 def matches_path(pattern: str, path: str, workspace: str) -> bool:

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tools_core.text import closest
 from tools_runtime._events import PolicyError
-from tools_runtime._policy._facts import STRICTNESS, UNKNOWN, Facts, Outcome
-from tools_runtime._policy._patterns import allows_commands, concerns_commands, matches_path, may_match_below
+from tools_runtime._policy._facts import STRICTNESS, UNKNOWN, Facts, Outcome, ServerTool
+from tools_runtime._policy._patterns import (
+    allows_commands,
+    concerns_commands,
+    matches_path,
+    matches_tool,
+    may_match_below,
+)
 
 if TYPE_CHECKING:
     from tools_runtime._policy._patterns import Match
@@ -22,6 +28,7 @@ Condition = Sequence[Any] | Mapping[str, Any]
 
 _HINTS = ("read_only", "destructive", "idempotent", "open_world")
 _KEYS = ("decision", "tool", *_HINTS, "paths", "commands", "arguments", "reason")
+_TOOL = 'write plain names without a distribution, or those of a server: ["read_*", "grep", "mcp:github:search"]'
 _PATH = "write src/**, /srv/app/** or ~/notes/*.md: no `..`, no variables, no slash at the end, `**` for whole names"
 _COMMAND = "write the words of one simple command, without quotes: git diff *"
 _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 10 }'
@@ -48,13 +55,17 @@ class Rule:
     def __str__(self) -> str:
         return f"rule {self.number} of {self.source}"
 
-    def concerns_tool(self, name: str) -> bool:
-        """Return whether the rule is for tools of this name."""
-        return not self.tools or any(fnmatchcase(name, pattern) for pattern in self.tools)
+    def concerns_tool(self, name: str, of_server: ServerTool | None = None) -> bool:
+        """Return whether the rule is for a tool of this name, or for the tool of a server.
+
+        The server's own name of the tool is enough to deny or ask, and not to allow.
+        """
+        names = {name} if of_server is None or self.decision == "allow" else {name, of_server.name}
+        return not self.tools or any(matches_tool(pattern, names, of_server) for pattern in self.tools)
 
     def match(self, facts: Facts) -> Match:
         """Return whether the rule matches a call; `perhaps` if a fact is unknown."""
-        if not self.concerns_tool(facts.tool.name):
+        if not self.concerns_tool(facts.tool.name, facts.server_tool):
             return "no"
         if any(facts.hints[name] is not value for name, value in self.hints.items()):
             return "no"
@@ -152,7 +163,7 @@ def _rule(value: Any, source: str, number: int) -> Rule:
         source=source,
         number=number,
         text=", ".join(f"{key} = {json.dumps(item, ensure_ascii=False, default=str)}" for key, item in value.items()),
-        tools=_texts(value, "tool", place, _is_tool, 'write plain names without a distribution: ["read_*", "grep"]'),
+        tools=_texts(value, "tool", place, _is_tool, _TOOL),
         hints={name: value[name] for name in _HINTS if name in value},
         paths=_texts(value, "paths", place, _is_path, _PATH),
         commands=_texts(value, "commands", place, _is_command, _COMMAND),
@@ -176,6 +187,8 @@ def _texts(
 
 
 def _is_tool(text: str) -> bool:
+    if text.startswith("mcp:"):  # the names of servers may have any characters
+        return all(text.split(":", 2)) and text.isprintable()
     return bool(text) and text.isascii() and text.isprintable() and not {" ", ":"} & set(text)
 
 

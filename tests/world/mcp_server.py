@@ -1,0 +1,46 @@
+"""A server of 2025-06-18 that others could have written: `python mcp_server.py '{"tools": [...], "result": {...}}'`."""
+
+import json
+import sys
+import time
+
+options = json.loads(sys.argv[1])
+first = options.get("first", "error")  # what it does with a first message other than `initialize`
+tools = options.get("tools") or [{"name": "echo", "inputSchema": {"type": "object"}, **options.get("tool", {})}]
+info = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "odd", "version": "1"},
+}
+results = {
+    "initialize": info,
+    "tools/list": {"tools": tools},
+    "tools/call": options.get("result", {"content": [{"type": "text", "text": "done"}]}),
+}
+
+
+def send(id, **message):
+    print(json.dumps({"jsonrpc": "2.0", "id": id, **message}), flush=True)
+
+
+sys.stdout.buffer.write(options.get("before", "").encode("latin-1"))
+sys.stdout.flush()
+is_first = True
+for line in sys.stdin:
+    message = json.loads(line)
+    method, id = message.get("method"), message.get("id")
+    if is_first and method != "initialize":
+        if first == "error, exit":
+            send(id, error={"code": -32600, "message": "not initialized"})
+        if first in ("exit", "error, exit"):
+            sys.exit(options.get("status", 1))
+        if first == "close":
+            sys.stdout.close()
+            time.sleep(60)
+        if first == "ignore":
+            continue
+    is_first = False
+    if method in results:
+        send(id, result=results[method])
+    elif id is not None and first != "ignore":
+        send(id, error={"code": -32601, "message": "unknown method"})
