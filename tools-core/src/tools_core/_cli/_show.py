@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from inspect import unwrap
 from shlex import quote
 from textwrap import indent
 from typing import Any
@@ -98,7 +99,7 @@ def _origin(match: Match, tool: Tool) -> dict[str, Any]:
         facts = {"distribution": point.distribution, "version": point.version, "entry_point": point.value}
         if not point.module:  # the tool of a source, such as an MCP server
             return facts
-    function = getattr(tool, "__wrapped__", None) or type(tool).execute
+    function = unwrap(getattr(tool, "__wrapped__", None) or type(tool).execute)
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     if code is not None:
         facts |= {"file": code.co_filename, "line": code.co_firstlineno}

@@ -18,6 +18,7 @@ from tools_core._registry._patterns import split_patterns
 from tools_core._registry._registry import Registry
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset, as_tools, instance_of
+from tools_core._tools._wrapped import tool_below
 from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 
 PATTERN_HELP = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME"
@@ -192,7 +193,7 @@ _toolset: Callable[[Any], Any] = cache(instance_of)  # methods share one object
 def _is_tool(value: Any, module: ModuleType) -> bool:
     if isinstance(value, type):  # a class of the file, not one that it has imported
         return value.__module__ == module.__name__ and issubclass(value, Tool | Toolset)
-    return isinstance(value, Tool | Toolset)
+    return isinstance(value, Tool | Toolset) or (callable(value) and isinstance(tool_below(value), Tool))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
 
 from tools_core._definition._define import define
@@ -18,6 +19,7 @@ from tools_core._tools._options import (
     check_options,
 )
 from tools_core._tools._tool import Tool
+from tools_core._tools._wrapped import Body, check_hidden, is_tool, options_below, tool_below, tool_of_method
 from tools_core._values._errors import DefinitionError
 
 P = ParamSpec("P")
@@ -32,14 +34,11 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
     """A tool that wraps a function; calling it calls the function, without validation."""
 
     _method: tuple[Any, str] | None = None  # the toolset and the method that it wraps
+    _needs_setup: bool = False  # of its toolset
 
     def __init__(self, function: Callable[P, R], *, spec: Spec | None = None, **options: Unpack[Options]) -> None:
-        owner = f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
-        method_options = getattr(function, "__tool_options__", {})
-        instance = getattr(function, "__self__", None)
-        if method_options and instance is not None and not hasattr(instance, "_methods"):
-            raise DefinitionError(f"{owner}: @tool on a method needs a class that inherits from Toolset")
-        attributes: dict[str, Any] = {**method_options, **options}
+        owner = _name_of(function)
+        attributes: dict[str, Any] = {**options}
         check_options(attributes, owner)
         self._options = {**attributes}
         schemas = {name: attributes.pop(name) for name in SCHEMAS if name in attributes}
@@ -52,7 +51,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         vars(self).update(attributes, description=attributes["description"].strip())
         self.tags = list(self.tags)
         check_hints(self, owner)
-        self.execute = function  # type: ignore[method-assign]
+        self.execute = Body.of(self, function)  # type: ignore[method-assign]
         self.__wrapped__ = function
         for name in _COPIED:
             if hasattr(function, name):
@@ -109,11 +108,38 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
 
 
 def _unpickle(function: Any, options: Options) -> FunctionTool[..., Any]:
-    return FunctionTool(getattr(function, "__wrapped__", function), **options)
+    return FunctionTool(function.__wrapped__ if is_tool(function) else function, **options)
 
 
 def _unpickle_method(toolset: Any, method: str, options: Options) -> FunctionTool[..., Any]:
     return _with_options(toolset.tool(method), options)
+
+
+def function_tool(function: Callable[P, R], **options: Any) -> FunctionTool[P, R]:
+    """Return the tool of a callable, with the options of the tool that it wraps, if there is one.
+
+    Raises: DefinitionError if the tool below cannot be wrapped here.
+    """
+    owner = _name_of(function)
+    below = tool_below(function)
+    if isinstance(below, FunctionTool):
+        if below._needs_setup:
+            raise DefinitionError(f"{owner}: decorate the method in its class, whose `setup` would not run here")
+        options = {**below._current_options(), **options}
+    elif below is not None:
+        name = below.__name__ if isinstance(below, type) else type(below).__name__
+        raise DefinitionError(f"{owner} wraps the tool class {name}: decorate its `execute`, and register an instance")
+    else:
+        method_options = options_below(function)
+        if method_options and getattr(function, "__self__", None) is not None:
+            raise DefinitionError(f"{owner}: @tool on a method needs a class that inherits from Toolset")
+        options = {**method_options, **options}
+    check_hidden(function, options, owner)
+    return FunctionTool(function, **options)
+
+
+def _name_of(function: Any) -> str:
+    return f"{getattr(function, '__module__', None) or '?'}.{getattr(function, '__qualname__', function)}"
 
 
 @overload
@@ -130,19 +156,24 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     """
     if function is None:
         return lambda function: tool(function, **options)
-    if isinstance(function, FunctionTool):
-        return _with_options(function, options)
+    whole = function if is_tool(function) else tool_of_method(function)
+    if isinstance(whole, FunctionTool):
+        return _with_options(whole, options)
     if isinstance(function, type):
         name = function.__name__
         raise DefinitionError(f"{name} is a class: write class {name}(Tool) with `execute`, or decorate its methods")
     if isinstance(function, classmethod):
         raise _class_method_error(function)
+    if not callable(function):
+        raise DefinitionError(f"{type(function).__name__} {function!r} is not a function; put @tool on a function")
     is_static = isinstance(function, staticmethod)
     method: Any = function.__func__ if is_static else function
+    if is_static and is_tool(method):
+        return staticmethod(tool(method, **options))
     if not is_static and not _is_method(function):
-        return FunctionTool(function, **options)
-    check_options(options, method.__qualname__)
-    method.__tool_options__ = options  # for Toolset
+        return function_tool(function, **options)
+    check_options(options, _name_of(method))
+    method.__tool_options__ = {**options_below(method), **options}  # for Toolset
     return function
 
 
@@ -152,21 +183,22 @@ def _with_options(base: FunctionTool[P, R], options: Mapping[str, Any]) -> Funct
     is_same = all(changes[name] is base._options.get(name) for name in changes.keys() & set(SCHEMAS))
     current: Any = {**base._current_options(), **changes}
     changed: FunctionTool[P, R] = FunctionTool(base.__wrapped__, spec=base._spec if is_same else None, **current)
-    changed._method = base._method
+    changed._method, changed._needs_setup = base._method, base._needs_setup
     return changed
 
 
 def _is_method(function: Any) -> bool:
     """Return whether this is a function in a class body: its first parameter is an untyped `self`."""
-    code = getattr(function, "__code__", None)
-    if code is None or code.co_argcount == 0 or hasattr(function, "__self__"):  # not Python, or bound already
+    method: Any = unwrap(function)
+    code = getattr(method, "__code__", None)
+    if code is None or code.co_argcount == 0 or hasattr(method, "__self__"):  # not Python, or bound already
         return False
     first = code.co_varnames[0]
-    if first not in ("self", "cls") or first in function.__annotations__:
+    if first not in ("self", "cls") or first in method.__annotations__:
         return False
-    owner, _, name = function.__qualname__.rpartition(".")
+    owner, _, name = method.__qualname__.rpartition(".")
     if not owner or owner.endswith("<locals>"):
-        raise DefinitionError(f"{function.__module__}.{name} is not a method: remove its parameter `{first}`")
+        raise DefinitionError(f"{method.__module__}.{name} is not a method: remove its parameter `{first}`")
     if first == "cls":
         raise _class_method_error(function)
     return True

@@ -85,7 +85,8 @@ class Tool:
       call with an unknown outcome had its effect
 
     A class that cannot work raises DefinitionError when it is defined. Subclasses inherit options, but not `read_only`
-    and `idempotent` if they override `execute`. `class Base(Tool, abstract=True)` is a base without `execute`.
+    and `idempotent` of a parent whose `execute` they override. `class Base(Tool, abstract=True)` is a base without
+    `execute`.
     """
 
     name: str
@@ -271,12 +272,25 @@ def _define(cls: type[Tool], owner: str) -> None:
     if not is_computed(description):
         check_option("description", description, owner)
         cls.description = description.strip()
-    if "execute" in attributes:  # claims about the code of a parent do not hold for other code
-        for claim in {"read_only", "idempotent"} - attributes.keys():
-            setattr(cls, claim, None)
+    for claim in _claims_about_other_code(cls):
+        setattr(cls, claim, None)
     for option in (*HINTS, *FLAGS, "timeout", "tags", "verify"):
         check_option(option, getattr(cls, option), owner)
     check_hints(cls, owner)
+
+
+def _claims_about_other_code(cls: type[Tool]) -> list[str]:
+    """Return the inherited claims about the `execute` of a parent that a class replaces; an abstract base has none."""
+    if "execute" not in vars(cls):
+        return []
+    owners: dict[str, Any] = {
+        claim: next(base for base in cls.__mro__ if claim in vars(base)) for claim in ("read_only", "idempotent")
+    }
+    return [
+        claim
+        for claim, owner in owners.items()
+        if owner is not cls and ("execute" in vars(owner) or not getattr(owner, "_is_abstract", True))
+    ]
 
 
 def _schemas_of(cls: type[Tool]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from tools_core._definition._define import define, model_text
 from tools_core._definition._spec import Spec, is_async
 from tools_core._execution._body import awaitable, finish
-from tools_core._tools._function import FunctionTool
+from tools_core._tools._function import FunctionTool, function_tool
 from tools_core._tools._options import (
     OPTIONS,
     SCHEMAS,
@@ -22,6 +22,7 @@ from tools_core._tools._options import (
     is_computed,
 )
 from tools_core._tools._tool import Tool
+from tools_core._tools._wrapped import check_hidden, is_static_below, is_tool, options_below, tool_below, tool_of_method
 from tools_core._values._errors import DefinitionError
 
 T = TypeVar("T")
@@ -104,8 +105,9 @@ class Toolset:
         function = getattr(self, method)
         if isinstance(function, FunctionTool):  # @staticmethod over @tool
             function = function.__wrapped__
-        tool: FunctionTool[..., Any] = FunctionTool(self.__after_setup(function), spec=spec, **options)
-        tool._method = (self, method)
+        prepared = self.__after_setup(function)
+        tool: FunctionTool[..., Any] = FunctionTool(prepared, spec=spec, **options)
+        tool._method, tool._needs_setup = (self, method), prepared is not function
         return tool
 
     @cached_property
@@ -233,14 +235,30 @@ def _read_methods(cls: type[Toolset], owner: str) -> dict[str, tuple[Spec, dict[
 
 def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, dict[str, Any]] | None:
     """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
-    function: Any = getattr(value, "__func__", value)
-    if isinstance(value, staticmethod) and isinstance(function, FunctionTool):  # @staticmethod over @tool
-        return function.__wrapped__, False, {**function._options}
-    if isinstance(value, FunctionTool) and f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
-        raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
-    if not isinstance(value, FunctionType | staticmethod):
+    function: Any = value.__func__ if isinstance(value, staticmethod) else value
+    below, options = tool_below(function), options_below(function)
+    if isinstance(value, staticmethod):
+        if isinstance(below, FunctionTool):  # @staticmethod over @tool
+            options, function = below._options, below.__wrapped__ if is_tool(function) else function
+    elif is_tool(value):
+        if f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
+            raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
         return None
-    return function, isinstance(value, FunctionType), {**getattr(function, "__tool_options__", {})}
+    elif isinstance(below, Tool) or is_static_below(value):
+        raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod above its decorators")
+    elif not _is_method(value):
+        if options:
+            kind = type(value).__name__
+            raise DefinitionError(f"{owner} is a {kind}, which is not a method: use @tool on a function with `self`")
+        return None
+    check_hidden(function, options, owner)
+    return function, not isinstance(value, staticmethod), {**options}
+
+
+def _is_method(value: Any) -> bool:
+    """Return whether a class attribute is a function, or a decorated one that becomes a bound method."""
+    is_wrapper = callable(value) and hasattr(value, "__wrapped__") and hasattr(type(value), "__get__")
+    return type(value) is FunctionType or (is_wrapper and not isinstance(value, type | classmethod))
 
 
 def _check_attributes(cls: type[Toolset], owner: str) -> None:
@@ -266,18 +284,17 @@ async def _in_thread(body: Callable[[], Any]) -> Any:
 
 def as_tools(value: Any) -> list[Tool]:
     """Return the tools of a Tool class or instance, a function, a method, or an object with a tuple of `tools`."""
-    if isinstance(value, Tool):
+    if is_tool(value):
         return [value]
     if isinstance(value, type) and issubclass(value, Tool | Toolset):
         return as_tools(instance_of(value))
+    if (tool := tool_of_method(value)) is not None:
+        return [tool]
     tools = getattr(value, "tools", None)
     if isinstance(tools, tuple) and all(isinstance(item, Tool) for item in tools):
         return list(tools)
-    owner = getattr(value, "__self__", None)
-    if isinstance(owner, Toolset):
-        return [owner.tool(value.__name__)]
     if callable(value) and not isinstance(value, type):
-        return [FunctionTool(value)]
+        return [function_tool(value)]
     advice = "register each tool" if isinstance(value, list | tuple) else "pass a Tool, a function or a Toolset"
     raise DefinitionError(f"{value!r} is not a tool; {advice}")
 

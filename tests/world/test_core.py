@@ -1,0 +1,310 @@
+"""The core in the world: decorators, lists, encodings and folders that others made."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from tools_core import DefinitionError, Registry, Tool, ToolCall, Toolset, tool
+
+OPTIONS = {"requires_approval": True, "destructive": True, "timeout": 7, "tags": ["disk"]}
+
+
+def retry(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+def retry_later(function):
+    @functools.wraps(function)
+    async def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Wrapper:
+    """A decorator that is an object, as functools.update_wrapper makes it."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.function = function
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+class Proxy:
+    """A transparent proxy as in wrapt: `isinstance` and attributes are those of what it wraps."""
+
+    def __init__(self, wrapped):
+        self.__wrapped__ = wrapped
+
+    __class__ = property(lambda self: self.__wrapped__.__class__)  # type: ignore[assignment]
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["__wrapped__"], name)
+
+    def __call__(self, *args, **kwargs):
+        return f"proxy {self.__wrapped__(*args, **kwargs)}"
+
+
+def without_wraps(function):
+    def wrapper(path: str) -> str:
+        return function(path)
+
+    return wrapper
+
+
+@tool(name="rm", **OPTIONS)
+def delete(path: str) -> str:
+    """Delete a file."""
+    return f"deleted {path}"
+
+
+@retry
+@tool(name="scrub", requires_approval=True)
+def scrub(path: str) -> str:
+    """Overwrite a file."""
+    return f"scrubbed {path}"
+
+
+class Erase(Tool):
+    """Erase a file."""
+
+    requires_approval = True
+
+    def execute(self, path: str) -> str:
+        return f"erased {path}"
+
+
+class Remove:
+    @tool(name="rm", **OPTIONS)
+    def __call__(self, path: str) -> str:
+        """Remove a file."""
+        return f"deleted {path}"
+
+
+WRAPPED = {
+    "one decorator": retry(delete),
+    "several decorators": retry(functools.lru_cache(retry(delete))),
+    "cache": functools.cache(delete),
+    "an asynchronous wrapper": retry_later(delete),
+    "a decorator object": Wrapper(delete),
+    "a partial": functools.partial(delete),
+    "a partial of a decorator": functools.partial(retry(delete)),
+    "its execute": delete.execute,
+    "its call": delete.call,
+    "a static method": staticmethod(delete),
+    "an object with __call__": Remove(),
+    "@tool again": tool(retry(delete)),
+}
+
+
+@pytest.mark.parametrize("way", WRAPPED)
+def test_a_wrapped_tool_keeps_its_options(way):
+    registry = Registry()
+    registry.register(WRAPPED[way])
+    new_tool = registry["rm"]
+    assert (new_tool.requires_approval, new_tool.annotations, new_tool.timeout) == (True, {"destructive": True}, 7)
+    assert new_tool.tags == ["disk"]
+    assert registry.call(ToolCall("1", "rm", {"path": "a"})).error_type == "approval_required"
+    assert registry.call(ToolCall("1", "rm", {"path": "a"}), approve="all").output == "deleted a"
+
+
+def test_a_transparent_proxy_around_a_tool_runs_and_keeps_its_options():
+    registry = Registry()
+    registry.register(Proxy(delete))
+    assert registry["rm"].requires_approval
+    assert registry["rm"].call(path="a").output == "proxy deleted a"
+
+
+def test_a_partial_of_a_tool_keeps_its_options_and_hides_its_argument():
+    partial = tool(functools.partial(delete, path="a"), name="clean")
+    assert (partial.requires_approval, [*partial.input_schema["properties"]]) == (True, [])
+    assert partial.call().output == "deleted a"
+
+
+def test_execute_of_a_tool_class_is_the_tool():
+    registry = Registry()
+    registry.register(Erase().execute)
+    assert registry["erase"].requires_approval
+
+
+def test_options_of_an_outer_tool_change_those_of_the_inner_one():
+    outer = tool(retry(delete), name="wipe", requires_approval=False)
+    assert (outer.name, outer.requires_approval, outer.timeout) == ("wipe", False, 7)
+
+
+REFUSED = {
+    "a decorator without functools.wraps": lambda: without_wraps(delete),
+    "two of them": lambda: without_wraps(retry(delete)),
+    "a partial of a function that takes the tool": lambda: functools.partial(lambda path, run: run(path), run=delete),
+    "a decorated execute of an instance": lambda: retry(Erase().execute),
+    "a decorated class": lambda: retry(Erase),
+    "a partial of a class": lambda: functools.partial(Erase),
+}
+
+
+@pytest.mark.parametrize("way", REFUSED)
+def test_a_wrapper_that_would_lose_approval_is_refused(way):
+    with pytest.raises(DefinitionError, match=r"put @tool above its decorator|decorate its `execute`"):
+        Registry().register(REFUSED[way]())
+
+
+def test_a_function_that_uses_a_tool_may_decide_about_approval_itself():
+    assert not tool(without_wraps(delete), requires_approval=False).requires_approval
+
+
+def test_a_pickled_wrapped_tool_still_runs_its_wrapper():
+    registry = Registry()
+    registry.register(scrub)
+    copied = pickle.loads(pickle.dumps(registry["scrub"]))
+    assert copied.requires_approval and copied.__wrapped__ is scrub
+
+
+METHOD_DECORATORS = {
+    "wraps": retry,
+    "asynchronous": retry_later,
+    "cache": functools.cache,
+    "several": lambda method: retry(functools.lru_cache(method)),
+    "context manager": contextlib.contextmanager,
+    "@tool again": tool(idempotent=True),
+}
+
+
+@pytest.mark.parametrize("decorate", METHOD_DECORATORS.values(), ids=METHOD_DECORATORS)
+@pytest.mark.parametrize("is_above", [True, False], ids=["above", "below"])
+def test_a_method_keeps_its_options_with_a_decorator_above_or_below(decorate, is_above):
+    decorators = (tool(**OPTIONS), decorate) if is_above else (decorate, tool(**OPTIONS))
+
+    class Files(Toolset):
+        @decorators[1]
+        @decorators[0]
+        def remove(self, path: str) -> str:
+            """Remove a file."""
+            return path
+
+    (remove,) = Files().tools
+    assert (remove.requires_approval, remove.annotations["destructive"], remove.timeout) == (True, True, 7)
+    assert [*remove.input_schema["properties"]] == ["path"]
+
+
+def through_static(*decorators):
+    class Files(Toolset):
+        def remove(path: str) -> str:
+            """Remove a file."""
+            return path
+
+        for decorate in reversed(decorators):
+            remove = decorate(remove)
+        del decorate
+
+    return Files().tools
+
+
+@pytest.mark.parametrize("order", ["str", "srt", "trs", "tsr", "rst", "rts"])
+def test_a_static_method_keeps_its_options_or_is_refused_in_any_order(order):
+    steps = {"s": staticmethod, "t": tool(**OPTIONS), "r": retry}
+    try:
+        (remove,) = through_static(*(steps[letter] for letter in order))
+    except DefinitionError as error:
+        assert order in ("trs", "rst", "rts") and "@staticmethod" in str(error)
+    else:
+        assert (remove.requires_approval, remove.call(path="a").output) == (True, "a")
+
+
+@pytest.mark.parametrize("wrapper", [property, functools.cached_property, classmethod, Wrapper])
+def test_a_decorated_member_that_is_no_method_is_refused(wrapper):
+    with pytest.raises(DefinitionError, match="which is not a method"):
+
+        class Files(Toolset):
+            @wrapper
+            @tool(requires_approval=True)
+            def remove(self, path: str) -> str:
+                """Remove a file."""
+                return path
+
+
+def test_a_wrapped_method_of_a_toolset_keeps_inherited_options():
+    class Files(Toolset):
+        @tool(requires_approval=True)
+        def remove(self, path: str) -> str:
+            """Remove a file."""
+            return path
+
+    class Quick(Files):
+        def remove(self, path: str) -> str:
+            """Remove a file quickly."""
+            return path
+
+    registry = Registry()
+    registry.register(retry(Quick().remove))
+    assert registry["quick_remove"].requires_approval
+
+
+def test_a_wrapped_method_whose_setup_would_not_run_is_refused():
+    class Files(Toolset):
+        def setup(self) -> None: ...
+
+        def read(self, path: str) -> str:
+            """Read a file."""
+            return path
+
+    with pytest.raises(DefinitionError, match="decorate the method in its class"):
+        Registry().register(retry(Files().read))
+
+
+def test_a_wrapped_tool_of_a_file_is_listed_and_asks_for_approval(workspace):
+    (workspace / "erase.py").write_text(
+        "import functools\nfrom tools_core import tool\n\n@functools.cache\n@tool(requires_approval=True)\n"
+        'def erase(path: str) -> str:\n    "Erase."\n    return "ERASED"\n'
+    )
+    for pattern in ("erase.py", "erase.py:erase"):
+        done = run("call", pattern, "path=/")
+        assert done.returncode != 0 and "ERASED" not in done.stdout and "approv" in done.stderr
+
+
+def test_hints_of_an_abstract_base_reach_its_subclasses():
+    class Reader(Tool, abstract=True):
+        read_only = True
+
+    class Local:
+        idempotent = True
+
+    class Read(Local, Reader):
+        """Read."""
+
+        def execute(self) -> str:
+            return ""
+
+    class Rewrite(Read):
+        """Write."""
+
+        read_only = False
+
+        def execute(self) -> str:
+            return ""
+
+    class Other(Rewrite):
+        """Anything."""
+
+        def execute(self) -> str:
+            return ""
+
+    assert Read().annotations == {"read_only": True, "idempotent": True}
+    assert Other().annotations == {"idempotent": True}
+
+
+def run(*words, **options):
+    """Run the command in this folder."""
+    options = {"stdin": subprocess.DEVNULL, "text": True, "capture_output": True} | options
+    return subprocess.run([sys.executable, "-P", "-m", "tools_core", *words], check=False, **options)
