@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
 import sys
+import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import uvicorn
+from mcp import Client
+from mcp_types import ElicitResult, Implementation
 
-from tools_core import Registry
+from tools_core import Registry, tool
+from tools_mcp import Server
 from tools_runtime import Executor, Policy
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -121,3 +129,88 @@ def test_a_deny_rule_binds_under_another_name():
 def test_a_malformed_pattern_of_a_server_is_refused(pattern):
     with pytest.raises(ValueError, match="mcp:github:search"):
         Policy([{"decision": "deny", "tool": pattern}], files=[], project=False)
+
+
+@tool(requires_approval=True)
+def publish(path: str) -> str:
+    """Publish a file."""
+    return f"published {path}"
+
+
+@contextmanager
+def serving(server):
+    """Serve over HTTP in a thread, and yield the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        http = uvicorn.Server(uvicorn.Config(server.http_app(), log_level="warning"))
+        thread = threading.Thread(target=http.run, args=([listener],))
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+        http.should_exit = True
+        thread.join()
+
+
+def use(target, action, scope="once", calls=1, mode="auto", name="test", path="a"):
+    """Call `publish` as a client whose user answers so; return the offered scopes of each question, and the results."""
+    offered = []
+
+    async def answer(_, params):
+        offered.append([choice["const"] for choice in params.requested_schema["properties"]["scope"]["oneOf"]])
+        return ElicitResult(action=action, content={"scope": scope} if action == "accept" else None)
+
+    async def main():
+        info = Implementation(name=name, version="1")
+        async with Client(target, elicitation_callback=answer, mode=mode, client_info=info) as client:
+            return [await client.call_tool("publish", {"path": path}) for _ in range(calls)]
+
+    results = asyncio.run(main())
+    return offered, results
+
+
+@pytest.mark.parametrize("scope", ["run", "project"])
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_the_yes_of_one_client_over_http_is_no_answer_for_another(mode, scope):
+    with serving(Server([publish])) as url:
+        offered, _ = use(url, "accept", scope, mode=mode)
+        assert "project" not in offered[0]
+        for other in ("2026-07-28", "legacy"):
+            offered, [result] = use(url, "decline", mode=other)
+            assert (len(offered), result.is_error) == (1, True)
+    assert not list(Path.home().rglob("approvals.json"))
+
+
+def test_a_yes_for_the_session_holds_in_this_session_over_http():
+    with serving(Server([publish])) as url:
+        offered, results = use(url, "accept", "run", calls=3, mode="legacy")
+        assert offered == [["once", "run"]]
+        assert not any(result.is_error for result in results)
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_what_the_owner_has_approved_for_the_project_is_no_answer_over_http(mode):
+    server = Server([publish])
+    _, [result] = use(server.lowlevel, "accept", "project")
+    assert not result.is_error
+    assert use(server.lowlevel, "decline")[0] == []
+    with serving(server) as url:
+        offered, [result] = use(url, "decline", mode=mode)
+        assert (offered[0][0], result.is_error) == ("once", True)
+
+
+@pytest.mark.parametrize(
+    ("client", "command"),
+    [
+        ("claude-code", "mcp install claude-code -- --allow publish"),
+        ("codex-mcp-client", "mcp install codex -- --allow publish"),
+        ("gemini-cli-mcp-client", "mcp install gemini-cli -- --allow publish"),
+        ("my-editor", "mcp install CLIENT -- --allow publish"),
+    ],
+)
+@pytest.mark.parametrize("action", ["cancel", "decline"])
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_a_client_that_answers_itself_learns_how_its_user_allows_the_call(client, command, action, mode):
+    _, [result] = use(Server([publish]).lowlevel, action, name=client, mode=mode)
+    text = result.content[0].text
+    assert result.is_error
+    assert command in text
+    assert '"--allow", "publish"' in text
+    assert ("needs approval" if action == "cancel" else "was not approved") in text

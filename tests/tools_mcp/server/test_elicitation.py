@@ -89,12 +89,18 @@ def test_an_approval_for_the_session_holds_for_later_calls(mode, save, calls):
 
 
 @pytest.mark.parametrize(
-    "answer", [("decline", None), ("cancel", None), ("accept", {"scope": "forever"})], ids=lambda answer: answer[0]
+    ("answer", "text"),
+    [
+        (("decline", None), "save was not approved"),
+        (("cancel", None), "save needs approval"),
+        (("accept", {"scope": "forever"}), "save was not approved"),
+    ],
 )
-def test_any_other_answer_refuses_the_call(mode, save, calls, answer):
+def test_any_other_answer_refuses_the_call_and_names_the_way_to_allow_it(mode, save, calls, answer, text):
     [result], _ = ask(Server([save]), mode, [answer])
     assert result.is_error
-    assert "save was not approved" in result.content[0].text
+    assert text in result.content[0].text
+    assert "-- --allow save" in result.content[0].text
     assert calls == []
 
 

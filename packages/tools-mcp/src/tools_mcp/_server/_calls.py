@@ -18,7 +18,7 @@ from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
 from tools_core.search import MATCHES, NAME
 from tools_core.text import closest, sendable
-from tools_mcp._server._elicitation import Elicitation, advice, elicitation
+from tools_mcp._server._elicitation import Elicitation, elicitation
 
 if TYPE_CHECKING:
     import os
@@ -73,8 +73,7 @@ class Calls:
             if asking.next_round is not None:
                 return asking.next_round.model_dump(by_alias=True, mode="json", exclude_none=True)
             if asking.obstacle:
-                ways = f" {advice(listed.name)}" if result.error_type == "approval_required" else ""
-                result = Result.error(f"{result.error}\n{asking.obstacle}{ways}", type=result.error_type)
+                result = Result.error(f"{result.error}\n{asking.obstacle}", type=result.error_type)
         answer = _encode(call, listed, result)
         if self._listing.deferred and listed.name == NAME and result.ok:
             await self._list_matches(ctx, run, result.metadata[MATCHES], answer)

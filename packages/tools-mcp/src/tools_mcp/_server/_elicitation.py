@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from tools_core import Denial
 from tools_core.text import visible
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     from tools_core import ApprovalRequest, Question
     from tools_mcp._server._runs import Run
 
-    Approved = str | Literal[False] | None
+    Approved = str | Denial | None
 
 _NO_ELICITATION = "This client has no way to ask its user (it does not offer elicitation)."
+_CANCELLED = "The client closed the question without an answer (`cancel`): perhaps it has not shown it to its user."
 _PARTS_RUN = "Earlier calls of it have run, and this client starts it again for each question: run only the rest."
+_CLIENTS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli", "cursor": "cursor"}  # by a word
 _MAX_SHOWN = 30_000  # characters of the arguments: a user must see all of them
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
@@ -62,7 +65,7 @@ class Elicitation:
         return offered is not None and (offered.form is not None or offered.url is None)
 
     async def approve(self, request: ApprovalRequest) -> Approved:
-        """Return the scope of the user's approval, False for a refusal, or None if there is no answer yet."""
+        """Return the scope of the user's approval, a refusal, or None if there is no answer yet."""
         if get_ident() == self._thread:
             return await self._approve(request)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._approve_part(request), self._loop))
@@ -72,21 +75,38 @@ class Elicitation:
         approved = await self._approve(request)
         if self.next_round is not None:
             return None
-        self._parts_run = self._parts_run or bool(approved)
+        self._parts_run = self._parts_run or isinstance(approved, str)
         return approved
 
     async def _approve(self, request: ApprovalRequest) -> Approved:
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
+        scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
+        call = request.key.rpartition(".")[2]  # without the run, which is another one in the next round
+        ways, response, self.obstacle = self._advice(request.call.name), None, ""
         if not self.can_ask:
             self.obstacle = _NO_ELICITATION
         elif len(arguments) > _MAX_SHOWN:
             self.obstacle = f"The arguments have {len(arguments):,} characters, too many to show to the user."
-        if self.obstacle:
-            return None
-        scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
-        call = request.key.rpartition(".")[2]  # without the run, which is another one in the next round
-        response = await self._elicit("approval", call, _approval_form(request, arguments, scopes))
-        return None if response is None else _read(response, scopes)
+        else:
+            try:
+                response = await self._elicit("approval", call, _approval_form(request, arguments, scopes))
+            except MCPError as error:
+                self.obstacle = f"The client could not ask its user: {error}"
+        if response is not None and response.action == "cancel":
+            response, self.obstacle = None, _CANCELLED
+        self.obstacle = self.obstacle and f"{self.obstacle} {ways}"
+        return None if response is None else _read(response, scopes, ways)
+
+    def _advice(self, name: str) -> str:
+        """Return the ways to allow a call without a question."""
+        params = self.ctx.session.client_params
+        name_of_client = params.client_info.name.lower() if params else ""
+        client = next((client for word, client in _CLIENTS.items() if word in name_of_client), "CLIENT")
+        return (
+            f"To allow such calls, the user runs `ask-tools mcp install {client} -- --allow {name}`, which adds "
+            f'"--allow", "{name}" to the arguments of `ask-tools serve` in the configuration of the client; or uses '
+            f"`Server(allow=[{name!r}])` in Python, or a rule in a policy file (`ask-tools policy --help`)."
+        )
 
     def answer(self, question: Question) -> str | None:
         """Return the user's answer to a question of a tool, or None; called in the thread of the tool, which waits."""
@@ -165,14 +185,6 @@ def approver(allowed: Sequence[str]) -> Callable[[ApprovalRequest], Awaitable[Ap
     return ask_client
 
 
-def advice(name: str) -> str:
-    """Return the ways to allow a call whose user cannot be asked."""
-    return (
-        f"The user can start the server with `--allow {name}`, in Python `Server(allow=[{name!r}])`, or allow the call "
-        "by a rule in a policy file (`ask-tools policy --help`)."
-    )
-
-
 def _approval_form(request: ApprovalRequest, arguments: str, scopes: Sequence[str]) -> ElicitRequestFormParams:
     lines = [f"Allow {visible(request.tool.name)}?", visible(arguments, keep_layout=True)]
     lines += [f"Files: {', '.join(map(visible, request.effects.paths))}"] if request.effects.paths else []
@@ -194,7 +206,9 @@ def _question_form(question: Question) -> ElicitRequestFormParams:
     return ElicitRequestFormParams(message=message, requested_schema=schema)
 
 
-def _read(answer: ElicitResult, scopes: Sequence[str]) -> str | Literal[False]:
-    """Return the scope in an answer; False for a refusal, and for a scope that was not offered."""
+def _read(answer: ElicitResult, scopes: Sequence[str], ways: str) -> str | Denial:
+    """Return the scope in an answer; a refusal also for a scope that was not offered."""
     scope = (answer.content or {}).get("scope") or "once"
-    return scope if answer.action == "accept" and isinstance(scope, str) and scope in scopes else False
+    if answer.action == "accept" and isinstance(scope, str) and scope in scopes:
+        return scope
+    return Denial("the user of the client", f"the client declined, perhaps without asking its user. {ways}")

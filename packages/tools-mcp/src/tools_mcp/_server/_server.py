@@ -19,11 +19,12 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Registry, Tool
 from tools_mcp._server import _http, _stdio
+from tools_mcp._server._approvals import ClientApprovals
 from tools_mcp._server._calls import Calls
 from tools_mcp._server._elicitation import approver
 from tools_mcp._server._listing import Listing
 from tools_mcp._server._runs import Runs
-from tools_runtime import Executor, Policy
+from tools_runtime import Approvals, Executor, Policy
 from tools_runtime.plugins import LoopDetector, OutputBudget
 
 if TYPE_CHECKING:
@@ -95,11 +96,14 @@ class Server:
         hooks: list[Any] = [] if output_budget is None else [OutputBudget(output_budget, max_stored=1)]
         if loop_detection:
             hooks.append(LoopDetector())
+        policy = Policy() if policy is None else policy
+        owner = getattr(policy, "approvals", None)
         executor = Executor(
             self._listing.tools,
             hooks=hooks,
-            policy=Policy() if policy is None else policy,
+            policy=policy,
             approve=approver(allow),
+            approvals=ClientApprovals(owner if isinstance(owner, Approvals) else Approvals()),
             default_timeout=timeout,
         )
         self.lowlevel: LowLevelServer[Runs] = LowLevelServer(
