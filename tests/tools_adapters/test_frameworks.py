@@ -59,9 +59,9 @@ def test_importing_the_package_imports_no_framework():
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
-def test_a_missing_framework_is_an_error_that_names_the_extra(name):
+def test_a_missing_framework_is_an_error_that_names_what_to_install(name):
     extra = name.replace("_", "-")
-    with pytest.raises(ImportError, match=rf"pip install 'tools-adapters\[{extra}\]'"):
+    with pytest.raises(ImportError, match=rf"pip install .*{extra}"):
         getattr(tools_adapters, f"from_{name}")
 
 

@@ -373,4 +373,4 @@ def test_without_the_extra_the_error_names_it(place):
     code = "import sys; sys.modules['rich'] = None; from tools_core.command import main; sys.exit(main(['chat']))"
     process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert process.returncode == 2
-    assert "pip install 'tools-agent[chat]'" in process.stderr
+    assert "install 'prompt-toolkit>=" in process.stderr

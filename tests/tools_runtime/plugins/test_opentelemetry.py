@@ -148,4 +148,4 @@ except ImportError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert "pip install 'tools-runtime[otel]'" in done.stdout
+    assert "install 'opentelemetry-api" in done.stdout

@@ -24,6 +24,7 @@ Print with `write`, `write_json`, `write_table` and `note`, so that text of tool
 
 from tools_core._cli._arguments import read_arguments
 from tools_core._cli._commands import make_parser, run_parser
+from tools_core._cli._install import install_command
 from tools_core._cli._main import main
 from tools_core._cli._output import (
     CommandError,
@@ -49,6 +50,7 @@ __all__ = [
     "answer_question",
     "counted",
     "did_you_mean",
+    "install_command",
     "is_terminal",
     "json_text",
     "load_tool",

@@ -60,14 +60,15 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'tools_adapters' has no attribute {name!r}")
     from importlib import import_module  # here, it is not a name of this package
 
+    from tools_core.command import install_command
+
     framework = name.removeprefix("from_").removeprefix("to_").removesuffix("_halt")
     home = "bridge" if name[0].isupper() else framework
     try:
         return getattr(import_module(f"tools_adapters._{home}"), name)
     except ImportError as error:
-        extra = framework.replace("_", "-")
-        message = f"{error}; install the extra: pip install 'tools-adapters[{extra}]'"
-        raise ImportError(message, name=error.name) from error
+        fix = install_command("tools-adapters", framework.replace("_", "-"))
+        raise ImportError(f"{error}; to install it: {fix}", name=error.name) from error
 
 
 def __dir__() -> list[str]:

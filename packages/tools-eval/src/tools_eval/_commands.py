@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core.command import CommandError, ProgressLine, is_terminal, load_tools, write, write_json
+from tools_core.command import CommandError, ProgressLine, install_command, is_terminal, load_tools, write, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,7 +171,7 @@ def _check_outputs(options: Namespace) -> None:
         if path and not Path(path).absolute().parent.is_dir():
             raise CommandError(f"{path} cannot be written: its folder does not exist")
     if options.inspect and find_spec("inspect_ai") is None:
-        raise CommandError("--inspect needs inspect-ai", "fix: pip install 'tools-eval[inspect]'")
+        raise CommandError("--inspect needs inspect-ai", f"fix: {install_command('tools-eval', 'inspect')}")
 
 
 def _write(report: Report, baseline: Report | None, options: Namespace) -> None:

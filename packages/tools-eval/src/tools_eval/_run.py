@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
 from tools_core import InvalidArguments, Tool, ToolCall
-from tools_core.command import CommandError, load_tools
+from tools_core.command import CommandError, install_command, load_tools
 from tools_core.files import is_inside
 from tools_eval._cases import NO_CALL, Case
 from tools_eval._expect import CaseError
@@ -253,7 +253,7 @@ def _copy_of_workspace(case: Case) -> Generator[str]:
     try:
         from tools_workspace import Workspace
     except ImportError as error:
-        raise CaseError(f"the case {case.name!r} runs its calls: pip install tools-workspace") from error
+        raise CaseError(f"the case {case.name!r} runs its calls: {install_command('tools-workspace')}") from error
     with Workspace(case.workspace_folder).copy() as copy:
         yield copy.path
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tools_core._cli._commands import extension
+from tools_core._cli._install import install_command
 from tools_core._cli._output import CommandError, counted, one_line, write, write_json
 from tools_core._cli._schema_text import parameters
 from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools, load_matches
@@ -73,7 +74,7 @@ def _scorer() -> Scorer:
     """Return the function of another package that rates tools, which also sees all installed ones."""
     entries = scan("ask_tools.score")
     if not entries:
-        fix = "fix: python -m pip install tools-eval"
+        fix = f"fix: {install_command('tools-eval')}"
         raise CommandError("--score is part of tools-eval, which is not installed", fix)
     with extension(entries[0], "rates descriptions"):
         scorer: Scorer = entries[0].load()

@@ -7,7 +7,6 @@ use.
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from importlib import import_module
 from shlex import quote
 from typing import NoReturn
 
+from tools_core._cli._install import install_command, pip
 from tools_core._cli._output import CommandError, did_you_mean
 from tools_core._registry._entry_points import EntryPoint, scan
 
@@ -107,7 +107,7 @@ def extension(entry: EntryPoint, purpose: str) -> Generator[None]:
         yield
     except (Exception, SystemExit) as broken:
         message = f"{entry} {purpose} and cannot be loaded: {type(broken).__name__}: {broken}"
-        fix = f"{_pip('install', '-U', entry.distribution)}, or {_pip('uninstall', entry.distribution)}"
+        fix = f"{install_command(entry.distribution)}, or {pip('uninstall', entry.distribution)}"
         raise CommandError(message, f"fix: {fix}", status=1) from broken
 
 
@@ -126,7 +126,7 @@ def _find(name: str) -> EntryPoint:
         )
     if name in COMPANIONS:
         package, _ = COMPANIONS[name]
-        raise CommandError(f"{name} is part of {package}, which is not installed", f"fix: {_pip('install', package)}")
+        raise CommandError(f"{name} is part of {package}, which is not installed", f"fix: {install_command(package)}")
     similar = did_you_mean(name, [*BUILT_IN, *COMPANIONS, *(entry.name for entry in entries)])
     is_tool = any(name in (entry.name, entry.qualified) for entry in scan("ask_tools.tools"))
     call = f"it is a tool: ask-tools call {name}" if is_tool else ""
@@ -145,8 +145,3 @@ def _unknown_word(parser: ArgumentParser, options: Namespace, word: str, words: 
         key = option.lstrip("-").replace("-", "_")
         hints.append(f"write arguments of the tool as {key}={quote(value)}")
     return CommandError(f"unknown option {option}", *hints, f"{parser.prog} --help")
-
-
-def _pip(*words: str) -> str:
-    """Return a command of pip for the environment of this interpreter."""
-    return " ".join([quote(sys.executable), "-m", "pip", *words])

@@ -14,7 +14,7 @@ def main(descriptor: int, first: int, last: int) -> None:
     try:
         pypdf = import_module("pypdf")  # optional
     except ImportError:
-        sys.exit("pages needs pypdf: install tools-filesystem[pdf], or omit pages to get the whole file")
+        sys.exit("pages needs pypdf: pip install pypdf, or omit pages to get the whole file")
     try:
         with open(descriptor, "rb") as file:
             reader = pypdf.PdfReader(file)

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from tools_agent._commands.sessions import add_store, opened
 from tools_agent._commands.start import add_session_options, find_start, make_policy, show_system
 from tools_agent._terminal._progress import standard_output
-from tools_core.command import CommandError
+from tools_core.command import CommandError, install_command
 
 if TYPE_CHECKING:
     import asyncio
@@ -53,7 +53,7 @@ def run(options: Namespace) -> int:
         try:
             import_module(module)
         except ImportError as error:
-            raise CommandError(f"chat needs {module}", "pip install 'tools-agent[chat]'") from error
+            raise CommandError(f"chat needs {module}", install_command("tools-agent", "chat")) from error
     from tools_agent._chat.chat import Chat
     from tools_agent._chat.plain_screen import PlainScreen
     from tools_agent._chat.prompt_screen import PromptScreen

@@ -12,7 +12,7 @@ from tools_agent._session._session import Session
 from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_agent._terminal._style import Line, block
 from tools_core import Context
-from tools_core.command import CommandError, counted, load_tools, note
+from tools_core.command import CommandError, counted, install_command, load_tools, note
 from tools_core.files import is_inside
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def workspace_module() -> Any:
     try:
         import tools_workspace
     except ImportError as error:
-        raise CommandError("previews need tools-workspace", "pip install 'tools-agent[preview]'") from error
+        raise CommandError("previews need tools-workspace", install_command("tools-workspace")) from error
     return tools_workspace
 
 

@@ -49,7 +49,9 @@ def get_provider(model: str) -> tuple[SDKProvider | DemoModel, str]:
         )
     kind, keys, base_url = _PROVIDERS[name]
     if not _is_installed(kind.sdk):
-        raise ProviderError(f"{name}: the SDK is not installed; pip install 'tools-agent[{kind.extra}]'")
+        from tools_core.command import install_command
+
+        raise ProviderError(f"{name}: the SDK is not installed; {install_command('tools-agent', kind.extra)}")
     if keys and not any(os.environ.get(key) for key in keys):
         raise ProviderError(f"{name}: no API key; set the environment variable {keys[0]}")
     if base_url is None:

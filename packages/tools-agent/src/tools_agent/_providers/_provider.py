@@ -84,7 +84,10 @@ def cost_of(reply: Assistant) -> float:
     try:
         import genai_prices  # type: ignore[import-not-found, unused-ignore]  # the extra `prices`
     except ModuleNotFoundError as error:
-        raise ProviderError("max_cost needs the prices of models; pip install 'tools-agent[prices]'") from error
+        from tools_core.command import install_command
+
+        fix = install_command("tools-agent", "prices")
+        raise ProviderError(f"max_cost needs the prices of models; {fix}") from error
     counts = reply.usage.model_dump() if reply.usage is not None else {}
     provider = _PRICED.get(reply.provider or "")
     try:

@@ -176,8 +176,10 @@ class SDKProvider(ABC):
         try:
             sdk = import_module(self.sdk)  # takes a second
         except ModuleNotFoundError as error:
-            message = f"{self.name}: the SDK is not installed; pip install 'tools-agent[{self.extra}]'"
-            raise ProviderError(message) from error
+            from tools_core.command import install_command
+
+            fix = install_command("tools-agent", self.extra)
+            raise ProviderError(f"{self.name}: the SDK is not installed; {fix}") from error
         return self._create_client(sdk, is_async=is_async)
 
     def _sync_client(self) -> Any:

@@ -16,7 +16,10 @@ try:
     import sqlalchemy
     from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 except ImportError as error:
-    raise ImportError("sessions in PostgreSQL need SQLAlchemy: pip install 'tools-agent[postgresql]'") from error
+    from tools_core.command import install_command
+
+    fix = install_command("tools-agent", "postgresql")
+    raise ImportError(f"sessions in PostgreSQL need SQLAlchemy: {fix}") from error
 
 _text = lru_cache(sqlalchemy.text)
 

@@ -46,7 +46,9 @@ class Runtimes:
             return kind
         if isinstance(kind, str):
             if kind not in self._named:
-                hint = "; install tools-ray for it" if kind == "ray" else ""
+                from tools_core.command import install_command
+
+                hint = f"; {install_command('tools-ray')}" if kind == "ray" else ""
                 raise ValueError(f"no runtime is called {kind!r}; there are {', '.join(sorted(self._named))}{hint}")
             kind = self._named[kind]
         if isinstance(kind, type) and issubclass(kind, Runtime) and kind is not Runtime:

@@ -28,7 +28,7 @@ class OpenTelemetry:
     Args:
         tracer_provider: By default the global one.
 
-    Raises: ImportError without opentelemetry-api: `pip install tools-runtime[otel]`.
+    Raises: ImportError without opentelemetry-api, the extra `otel`.
     """
 
     blocks = False
@@ -38,7 +38,10 @@ class OpenTelemetry:
             from opentelemetry import context, trace  # optional
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
-            raise ImportError("this plugin needs opentelemetry-api: pip install 'tools-runtime[otel]'") from error
+            from tools_core.command import install_command
+
+            fix = install_command("tools-runtime", "otel")
+            raise ImportError(f"this plugin needs opentelemetry-api: {fix}") from error
         self._trace = trace
         self._context = context
         self._propagator = TraceContextTextMapPropagator()
