@@ -59,11 +59,16 @@ def diff(text: Text, spans: Sequence[Span], path: str) -> str:
             break
         line += text.data.count(b"\n", counted, start)
         counted = start
-        before = text.decoded(text.data[start:end]).splitlines()
-        after = text.decoded(replaced(text.data, start, end, inside)).splitlines()
+        before = _lines(text.decoded(text.data[start:end]))
+        after = _lines(text.decoded(replaced(text.data, start, end, inside)))
         lines += _hunk(before, after, line, shift)
         shift += len(after) - len(before)
     return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def _grouped(data: bytes, spans: Sequence[Span]) -> Iterator[tuple[int, int, list[Span]]]:

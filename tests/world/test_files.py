@@ -1,0 +1,213 @@
+"""File tools at default settings: editing, patches, searching, overwriting."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tools_agent import Agent, ScriptedProvider
+from tools_core import Context, Registry, Result, ToolCall
+from tools_runtime import hookimpl
+from tools_runtime.plugins import OutputBudget
+
+
+@pytest.fixture(scope="session")
+def tools():
+    """The installed tools."""
+    registry = Registry()
+    registry.discover()
+    return registry
+
+
+@pytest.fixture
+def call(tools, workspace):
+    """Calls an installed tool in the workspace, approved, all calls in one run."""
+
+    def run(name, *, run="run", **arguments):
+        context = Context(workspace=workspace, run_id=run)
+        return tools.call(ToolCall("1", name, arguments), context, approve="all")
+
+    return run
+
+
+@pytest.fixture
+def put(workspace):
+    """Writes a file as the user does."""
+
+    def write(path, content=b""):
+        file = workspace / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return file
+
+    return write
+
+
+# Line endings.
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "expected"),
+    [
+        (b"a\r\nfoo\r\nz\r\n", "\nfoo", "\nbar\nbaz", b"a\r\nbar\r\nbaz\r\nz\r\n"),
+        (b"a\r\nfoo\r\nz\r\n", "foo\n", "", b"a\r\nz\r\n"),
+        (b"a\r\nfoo\r\nz\r\n", "\r\nfoo", "\nfoo\nbar", b"a\r\nfoo\r\nbar\r\nz\r\n"),
+        (b"a\nfoo\nz\n", "a\r\nfoo\r\n", "b\r\n", b"b\nz\n"),
+        (b"a\r\nb\nc\r\n", "a\nb\nc", "a\nB\nc", b"a\r\nB\nc\r\n"),
+        (b"a\r\nb\nc\r\n", "b\nc\n", "b\nx\nc\n", b"a\r\nb\nx\nc\r\n"),
+        (b"a\nb\r\nc\n", "a\nb\nc", "a\nc", b"a\nc\n"),
+        (b"a\rb\r\nc", "\rb\n", "\rB\n", b"a\rB\r\nc"),
+        (b"a\r\r\nb", "a\r\n", "x\n", b"a\r\r\nb"),
+        (b"a\r\nb\r\n", "a\r", "x\r", b"a\r\nb\r\n"),
+        (b"a\r\nb\r\n", "b\r\n", "b\n", b"a\r\nb\r\n"),
+        ("\ufeffä\r\nb\r\n".encode("utf-16-be"), "\nb", "\nc\nd", "\ufeffä\r\nc\r\nd\r\n".encode("utf-16-be")),
+        (b"caf\xe9\r\nb\r\n", "é\nb", "è\nc\nd", b"caf\xe8\r\nc\r\nd\r\n"),
+    ],
+)  # fmt: skip
+def test_an_edit_matches_whole_line_endings_and_keeps_them(call, put, content, old, new, expected):
+    file = put("a.txt", content)
+    call("edit_file", path="a.txt", old_string=old, new_string=new)
+    assert file.read_bytes() == expected
+
+
+def test_replacing_every_line_end_takes_whole_line_endings(call, put):
+    file = put("a.txt", b"a\r\nb\nc\r\n")
+    result = call("edit_file", path="a.txt", old_string="\n", new_string=" ", replace_all=True)
+    assert file.read_bytes() == b"a b c "
+    assert "-b" in str(result.content)
+
+
+UNITS = re.compile(r"\r\n|.", re.DOTALL)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text("ab\r\n", max_size=20), st.text("ab\n", min_size=1, max_size=4), st.text("ab\n", max_size=4))
+def test_an_edit_changes_only_the_units_of_its_text(call, put, content, old, new):
+    file = put("a.txt", content)
+    result = call("edit_file", path="a.txt", old_string=old, new_string=new)
+    before, after = (UNITS.findall(text) for text in (content, file.read_bytes().decode()))
+    plain = ["\n" if unit == "\r\n" else unit for unit in before]
+    places = [at for at in range(len(plain)) if plain[at : at + len(old)] == list(old)]
+    assert result.ok is (len(places) == 1 and old != new)
+    if not result.ok:
+        assert after == before
+        return
+    at, end = places[0], places[0] + len(old)
+    if before[at - 1 : at] == ["\r"] and not new and plain[end : end + 1] == ["\n"]:
+        return  # they become a CRLF
+    tail = len(before) - end
+    head, middle, rest = after[:at], after[at : len(after) - tail], after[len(after) - tail :]
+    assert (head, rest) == (before[:at], before[end:])
+    assert "".join(middle).replace("\r\n", "\n") == new
+    endings = [unit for unit in before[at:end] if unit in ("\n", "\r\n")]
+    if new.count("\n") == len(endings):
+        assert [unit for unit in middle if unit in ("\n", "\r\n")] == endings
+
+
+# Overwriting.
+
+BIG = "".join(f"line {number} of the file with some text\n" for number in range(1700))
+
+
+@pytest.fixture
+def agent(tools, workspace):
+    """Runs an agent whose model makes these calls; returns what it reads of the results."""
+
+    def run(*calls, hooks=(), **options):
+        replies = [ToolCall(None, *call) for call in calls]
+        model, used = ScriptedProvider(*replies, "done"), [tools["read_file"], tools["write_file"]]
+        agent = Agent(model=model, tools=used, workspace=workspace, approve="all", hooks=hooks, **options)
+        agent.generate("go")
+        return [message.content for message in agent.session.messages if message.role == "tool"]
+
+    return run
+
+
+OVERWRITE = ("write_file", {"path": "big.txt", "content": "short\n"})
+
+
+@pytest.mark.parametrize("size", [700, 800, 850, 900, 1700])
+def test_an_agent_overwrites_no_line_that_its_model_did_not_see(agent, put, size):
+    lines = BIG.splitlines(keepends=True)[:size]
+    file = put("big.txt", "".join(lines))
+    shown, wrote = agent(("read_file", {"path": "big.txt"}), OVERWRITE)
+    is_seen = all(line in shown for line in lines)
+    assert wrote.startswith("Replaced") is is_seen
+    assert (file.read_text() == "short\n") is is_seen
+
+
+def test_an_agent_may_overwrite_a_file_that_it_has_read_page_by_page(agent, put):
+    file = put("big.txt", BIG)
+    offsets = [1]
+    while len(offsets) < 10:
+        *pages, wrote = agent(*(("read_file", {"path": "big.txt", "offset": offset}) for offset in offsets), OVERWRITE)
+        more = re.search(r"continue with offset=(\d+)", pages[-1])
+        if more is None:
+            break
+        assert "big.txt' (6 bytes)" not in wrote
+        assert file.read_text() == BIG
+        offsets.append(int(more[1]))
+    assert len(offsets) == 3
+    assert all(line in "".join(pages) for line in BIG.splitlines())
+    assert file.read_text() == "short\n"
+
+
+class Cut:
+    """A hook that changes what the model reads."""
+
+    def __init__(self, change):
+        self.change = change
+
+    @hookimpl
+    def after_tool_call(self, call, result):
+        return Result.ok(result.output, content=self.change(str(result.content))) if call.name == "read_file" else None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:100],
+        lambda text: text[-100:],
+        lambda text: text[:30] + "\n[...]\n" + text[-30:],
+        lambda text: text.replace("line 3", "[redacted]"),
+        lambda _: "It has ten lines.",
+    ],
+)
+def test_a_hook_that_hides_lines_keeps_the_file(agent, put, change):
+    file = put("big.txt", "".join(BIG.splitlines(keepends=True)[:10]))
+    _, wrote = agent(("read_file", {"path": "big.txt"}), OVERWRITE, hooks=[Cut(change)])
+    assert "you have read only" in wrote or "you have not read" in wrote
+    assert file.read_text() != "short\n"
+
+
+@pytest.mark.parametrize("change", [str, lambda text: f"Note:\n{text}", lambda text: text + "[a remark]"])
+def test_a_hook_that_adds_remarks_hides_nothing(agent, put, change):
+    file = put("big.txt", "".join(BIG.splitlines(keepends=True)[:10]))
+    agent(("read_file", {"path": "big.txt"}), OVERWRITE, hooks=[Cut(change)])
+    assert file.read_text() == "short\n"
+
+
+@pytest.mark.parametrize("hooks", [[OutputBudget(300)], [OutputBudget(40)]])
+def test_a_smaller_budget_shows_less(agent, put, hooks):
+    file = put("big.txt", "".join(BIG.splitlines(keepends=True)[:10]))
+    agent(("read_file", {"path": "big.txt", "limit": 1}), ("read_file", {"path": "big.txt"}), OVERWRITE, hooks=hooks)
+    assert file.read_text() != "short\n"
+
+
+@pytest.mark.parametrize("content", [BIG.encode("utf-16"), BIG.replace("line", "ligne é").encode("cp1252")])
+def test_pages_count_in_every_encoding(call, put, content):
+    file = put("big.txt", content)
+    call("read_file", path="big.txt", limit=900)
+    assert call("write_file", path="big.txt", content="short\n").error_type == "conflict"
+    call("read_file", path="big.txt", offset=901)
+    assert call("write_file", path="big.txt", content="short\n").ok
+    assert file.read_bytes() == b"short\n"
+
+
+def test_lines_that_grep_shows_are_not_the_file(call, put):
+    put("a.txt", "one\ntwo\n")
+    call("grep", pattern="one|two")
+    assert call("write_file", path="a.txt", content="").error_type == "conflict"
