@@ -107,9 +107,32 @@ def test_a_file_that_changed_since_it_was_read_is_not_replaced(session, content)
 
 def test_a_file_that_another_one_took_the_place_of_is_not_replaced(session, root):
     session.read(path="file.txt")
-    (root / "other").write_text(LINES)
+    (root / "other").write_text(LINES.upper())
     (root / "other").rename(session.file)
-    assert refused(session)
+    assert refused(session, "has changed since you read it")
+
+
+@pytest.mark.parametrize("way", ["touch", "mode", "save", "save beside"])
+def test_a_file_that_was_saved_without_a_change_can_be_replaced(session, root, way):
+    session.read(path="file.txt", limit=10)
+    if way == "touch":
+        os.utime(session.file)
+    elif way == "mode":
+        session.file.chmod(0o600)
+    else:
+        (root / "other").write_text(LINES)
+        (root / "other").rename(session.file) if way == "save beside" else session.file.write_text(LINES)
+    session.read(path="file.txt", offset=11)
+    os.utime(session.file, (1, 1))
+    session.edit(path="file.txt", old_string="line 3", new_string="line three")
+    os.utime(session.file, (2, 2))
+    assert session.write(path="file.txt", content="new").ok
+
+
+def test_a_patch_that_moves_a_file_shows_nothing_of_it(session, root):
+    section = "*** Update File: file.txt\n*** Move to: new.txt\n@@\n-line 1\n+line one\n line 2\n"
+    assert ApplyPatch(root).call(patch=f"*** Begin Patch\n{section}*** End Patch").ok
+    assert session.write(path="new.txt", content="").error_type == "conflict"
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["a shared workspace", "tools without a workspace"])

@@ -1,18 +1,24 @@
-"""The parts of files that each run has read, by inode and state, never by name alone."""
+"""The parts of files that the model of each run has seen, by inode and content, never by name alone."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core import ToolError
+from tools_core import Result, ToolError
 
 if TYPE_CHECKING:
-    import os
+    from collections.abc import Callable
+
+    from tools_core import Context
 
 _MAX_FILES = 10_000  # of one run
 _MAX_RUNS = 1000
+_MAX_DIGESTED = 2 << 20  # bytes of a file whose content is compared; of larger ones, only the state
+_FIX = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"
 
 
 class Stamp(NamedTuple):
@@ -30,61 +36,157 @@ class Stamp(NamedTuple):
         return cls(state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
-class Ledger:
-    """The byte ranges of each file that a run has read; safe to use from many threads.
+class Version(NamedTuple):
+    """The state of a file and the digest of its content, which is empty for a large file."""
 
-    A file whose stamp has changed counts as unread.
+    stamp: Stamp
+    digest: bytes = b""
+
+    @classmethod
+    def of(cls, descriptor: int) -> Version:
+        """Return the version of an open file."""
+        stamp = Stamp.of(os.fstat(descriptor))
+        if stamp.size > _MAX_DIGESTED:
+            return cls(stamp)
+        return cls(stamp, _digest(os.pread(descriptor, stamp.size, 0)))
+
+    def has_content_of(self, other: Version) -> bool:
+        """Return whether the content is the same: touched, or saved again without a change."""
+        return self.stamp == other.stamp or bool(self.digest and self.digest == other.digest)
+
+
+class Content(NamedTuple):
+    """A file that a call changes: its path, its state, and its content if the call has it."""
+
+    path: str
+    state: os.stat_result
+    data: bytes | None = None
+
+    @property
+    def stamp(self) -> Stamp:
+        """The state as a stamp."""
+        return Stamp.of(self.state)
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the content, if it is not too large."""
+        return b"" if self.data is None or len(self.data) > _MAX_DIGESTED else _digest(self.data)
+
+    def is_version(self, version: Version) -> bool:
+        """Return whether this is the same state, or else the same content."""
+        return self.stamp == version.stamp or bool(version.digest and version.digest == self.digest)
+
+
+class _Known(NamedTuple):
+    """The ranges of a version that were seen, out of `size` bytes as they are read."""
+
+    version: Version
+    size: int
+    ranges: list[tuple[int, int]]
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size == 0 or self.ranges == [(0, self.size)]
+
+
+class Ledger:
+    """The byte ranges of each file that the model of a run has seen; safe to use from many threads.
+
+    A file counts as unread once its content has changed.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._files: dict[tuple[int, int], tuple[Stamp, list[tuple[int, int]]]] = {}
+        self._files: dict[tuple[int, int] | str, _Known] = {}  # by inode, and by path
 
-    def record(self, stamp: Stamp, start: int, end: int) -> None:
-        """Record that bytes `start` to `end` (exclusive) were shown completely and unchanged."""
-        key = (stamp.device, stamp.inode)
+    def record(self, path: str, version: Version, ranges: list[tuple[int, int]], size: int) -> None:
+        """Record that these bytes of `size` (start and end, exclusive) were shown completely and unchanged."""
         with self._lock:
-            before, ranges = self._files.pop(key, (stamp, []))
-            self._files[key] = (stamp, _merged([*(ranges if before == stamp else ()), (start, end)]))
-            if len(self._files) > _MAX_FILES:
-                del self._files[next(iter(self._files))]
+            before = self._find(path, version.stamp)
+            earlier = before.ranges if before is not None and before.version.has_content_of(version) else []
+            self._put(path, _Known(version, size, _merged([*earlier, *ranges])))
 
-    def replace(self, before: os.stat_result | None, after: os.stat_result | None, *, is_read: bool = False) -> None:
-        """Record a replaced or deleted file; the new content counts as read if the old one was, or if `is_read`."""
-        is_read = is_read or before is None or self.covers(Stamp.of(before))
-        if before is not None:
-            with self._lock:
-                self._files.pop((before.st_dev, before.st_ino), None)
-        if is_read and after is not None:
-            self.record(Stamp.of(after), 0, after.st_size)
+    def replace(self, before: Content | None, after: Content | None, *, is_known: bool = False) -> None:
+        """Record a changed, moved or deleted file; the new content is known if the old one was, or if `is_known`."""
+        with self._lock:
+            known = None
+            if before is not None:
+                known = self._find(before.path, before.stamp)
+                self._files.pop(before.path, None)
+                self._files.pop((before.stamp.device, before.stamp.inode), None)
+                is_known |= known is not None and known.is_whole and before.is_version(known.version)
+            if after is not None and (is_known or before is None):
+                moved = known.version.digest if known is not None and after.data is None else b""
+                size = after.stamp.size
+                version = Version(after.stamp, moved or after.digest)
+                self._put(after.path, _Known(version, size, [(0, size)]))
 
-    def covers(self, stamp: Stamp) -> bool:
-        """Return whether the whole file was read and is unchanged."""
-        before, ranges = self._entry(stamp)
-        return before == stamp and (stamp.size == 0 or ranges == [(0, stamp.size)])
-
-    def check_read(self, path: str, state: os.stat_result) -> None:
-        """Raise ToolError (`conflict`) unless the whole file was read and is unchanged."""
+    def check_seen(self, path: str, real: str, state: os.stat_result, open_file: Callable[[], int]) -> None:
+        """Raise ToolError (`conflict`) unless the whole file was seen and is unchanged."""
         stamp = Stamp.of(state)
-        if self.covers(stamp):
-            return
-        before, ranges = self._entry(stamp)
-        if before is None:
-            problem = f"{path!r} exists ({stamp.size} bytes) and you have not read its current version"
-        elif before != stamp:
-            when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
-            sizes = f"{before.size} bytes then, {stamp.size} now"
-            problem = f"{path!r} has changed since you read it: {sizes}, modified {when}"
-        else:
-            problem = (
-                f"you have read only {sum(end - start for start, end in ranges)} of {stamp.size} bytes of {path!r}"
-            )
-        fix = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"
-        raise ToolError(f"{problem}. {fix}", "conflict")
-
-    def _entry(self, stamp: Stamp) -> tuple[Stamp | None, list[tuple[int, int]]]:
         with self._lock:
-            return self._files.get((stamp.device, stamp.inode), (None, []))
+            known = self._find(real, stamp)
+        if known is None:
+            problem = f"{path!r} exists ({stamp.size} bytes) and you have not read its current version"
+            raise ToolError(f"{problem}. {_FIX}", "conflict")
+        if stamp != known.version.stamp and not known.version.has_content_of(_version(stamp, known, open_file)):
+            when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
+            sizes = f"{known.version.stamp.size} bytes then, {stamp.size} now"
+            problem = f"{path!r} has changed since you read it: {sizes}, modified {when}"
+            raise ToolError(f"{problem}. {_FIX}", "conflict")
+        if not known.is_whole:
+            count = sum(end - start for start, end in known.ranges)
+            problem = f"you have read only {count} of {known.size} bytes of {path!r}"
+            raise ToolError(f"{problem}. {_FIX}", "conflict")
+
+    def _find(self, path: str, stamp: Stamp) -> _Known | None:
+        return self._files.get((stamp.device, stamp.inode)) or self._files.get(path)
+
+    def _put(self, path: str, known: _Known) -> None:
+        stamp = known.version.stamp
+        for key in (path, (stamp.device, stamp.inode)):
+            self._files.pop(key, None)  # so that it becomes the last one
+            self._files[key] = known
+        while len(self._files) > 2 * _MAX_FILES:
+            del self._files[next(iter(self._files))]
+
+
+class ShownLine(NamedTuple):
+    """One line of a result: its bytes in the file, its end in the text, and whether it is shown as it is."""
+
+    start: int
+    end: int
+    text_end: int
+    is_faithful: bool
+
+
+class Reading(NamedTuple):
+    """The lines of a file of `size` bytes that a tool is about to show: known as far as they reach the model."""
+
+    ledger: Ledger
+    path: str
+    version: Version
+    size: int
+    lines: list[ShownLine]
+
+    def show(self, text: str, context: Context) -> None:
+        """Record the lines that the model receives of a result with this text."""
+        if not context.on_result(lambda result: self._record(text, _text_of(result))):
+            self._record(text, text)
+
+    def _record(self, text: str, received: str) -> None:
+        """Record the lines in the common beginning and the common end of both texts."""
+        top = _common(text, received)
+        most = min(len(text), len(received)) - top
+        bottom = len(text) - _common(text[::-1], received[::-1], most)
+        ranges: list[tuple[int, int]] = []
+        begin = 0
+        for line in self.lines:
+            if line.is_faithful and (line.text_end <= top or begin >= bottom):
+                ranges.append((line.start, line.end))
+            begin = line.text_end
+        if ranges or (received and not self.lines):  # an empty file has no lines
+            self.ledger.record(self.path, self.version, ranges, self.size)
 
 
 _ledgers: dict[str, Ledger] = {}
@@ -98,6 +200,40 @@ def ledger_of(run: str) -> Ledger:
         if len(_ledgers) > _MAX_RUNS:
             del _ledgers[next(iter(_ledgers))]
         return ledger
+
+
+def _version(stamp: Stamp, known: _Known, open_file: Callable[[], int]) -> Version:
+    """Return the version of a file whose state differs; its content is read only if it may be the known one."""
+    if stamp.size != known.version.stamp.size:
+        return Version(stamp)
+    descriptor = open_file()
+    try:
+        return Version.of(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _text_of(result: Result) -> str:
+    if not result.ok:
+        return ""
+    content = result.content
+    return content if isinstance(content, str) else "\n".join(part for part in content if isinstance(part, str))
+
+
+def _common(text: str, other: str, most: int | None = None) -> int:
+    """Return the length of the common beginning, at most `most`."""
+    low, high = 0, min(len(text), len(other)) if most is None else most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -96,6 +96,7 @@ class Execution:
             if gates:
                 passed.set(before)
                 leave_all(gates)
+        self.context.deliver(result)
         with self._lock:
             if self.batch.hooks.listeners:
                 self.emit("end", result)

@@ -201,7 +201,7 @@ class Executor:
         batch = Batch(base, tools, lambda call: self._place(call, tools, context), self._hooks, self._approver)
         executions: list[Execution] = []
         for call, place in zip(calls, places, strict=True):
-            executions.append(Execution(call, place, base.for_call(None, call.id), batch))
+            executions.append(Execution(call, place, base.for_call(None, call.id, delivers=True), batch))
         return executions, batch
 
     def _place(self, call: ToolCall, tools: Mapping[str, Tool], context: Context | None) -> Place:

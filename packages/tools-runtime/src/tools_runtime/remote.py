@@ -48,15 +48,19 @@ def pack_context(call: ToolCall, context: Context, dump: Callable[[Any], bytes])
 
 
 def unpack_context(packed: PackedContext, load: Callable[[bytes], Any], report: Callable[..., None]) -> Context:
-    """Return the Context in the process that runs the call; `report` sends its progress."""
+    """Return the Context in the process that runs the call; `report` sends its progress.
+
+    The final result is not known there, so the callbacks of `Context.on_result` are never called.
+    """
     parts, items, wants_progress = packed
-    return Context(
+    context = Context(
         **parts,
         state=State(items, load),
         on_progress=report if wants_progress else None,
         on_ask=_cannot_ask,
         enforced=False,  # the caller's process watches the time, and kills
     )
+    return context.for_call(delivers=True)
 
 
 def _cannot_ask(question: object) -> NoReturn:  # noqa: ARG001  (called by Context.ask)

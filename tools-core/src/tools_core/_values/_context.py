@@ -60,11 +60,13 @@ class Context:
         self.enforced = enforced
         self.caller: object = None  # the run of an agent that makes the call
         self.tool = ""  # the name of the tool that is called
+        self.max_characters: int | None = None  # of a result; the caller cuts a longer one
         self._questions = 0  # that the call has asked
         self._left_when_asking: float | None = None  # the time that remains, while the user is asked
         self._outer: Context | None = None
         self._cancelled = False
         self._callbacks: dict[object, tuple[Context, Callable[[], object]]] = {}  # of derived contexts, too
+        self._receivers: list[Callable[[Any], object]] | None = None  # of the result of the call
 
     @property
     def workspace(self) -> Path | None:
@@ -117,6 +119,27 @@ class Context:
             self._run(key)
         return unregister
 
+    def on_result(self, callback: Callable[[Any], object]) -> bool:
+        """Call `callback` with the Result of the call as the model receives it: cut, redacted or replaced by others.
+
+        Returns False if nobody comes between: then the result is received as the tool returns it.
+        """
+        if self._receivers is None:
+            return False
+        self._receivers.append(callback)
+        return True
+
+    def deliver(self, result: Any) -> None:
+        """Pass the final Result of a call to the callbacks of `on_result`; see `for_call`."""
+        receivers, self._receivers = self._receivers or [], []
+        for receive in receivers:
+            try:
+                receive(result)
+            except Exception:
+                import logging  # 6 ms
+
+                logging.getLogger("tools_core").exception("A callback of Context.on_result raised an exception")
+
     def _run(self, key: object) -> None:
         if (registered := self._callbacks.pop(key, None)) is None:
             return  # another thread runs it, or it was unregistered
@@ -163,14 +186,22 @@ class Context:
         return await asyncio.wrap_future(in_thread(lambda: self.ask(question, choices)))
 
     def for_call(
-        self, timeout: float | None = None, call_id: str | None = None, *, set_by: str = "the tool"
+        self,
+        timeout: float | None = None,
+        call_id: str | None = None,
+        *,
+        set_by: str = "the tool",
+        delivers: bool = False,
     ) -> Context:
         """Derive the context of one call: cancelled with this one, and with the nearer of the two deadlines.
 
-        `timeout` and `timeout_set_by` of a context describe the limit that its deadline comes from, for messages.
+        `timeout` and `timeout_set_by` of a context describe the limit that its deadline comes from, for messages. With
+        `delivers` you pass the result to `deliver` when nothing changes it any more.
         """
         inner = object.__new__(Context)
         vars(inner).update(vars(self), _outer=self, _cancelled=False, _questions=0, call_id=call_id or self.call_id)
+        if delivers:
+            inner._receivers = []
         if timeout is not None:
             deadline = _after(timeout)
             if inner.deadline is None or deadline < inner.deadline:

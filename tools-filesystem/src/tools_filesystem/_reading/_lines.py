@@ -21,7 +21,7 @@ BUDGET = 100_000  # bytes of all lines
 SECONDS = 30.0  # for a call without a time limit
 LARGEST_WIDE = 64 << 20  # bytes of a file in UTF-16 or UTF-32, which is converted as a whole
 _BLOCK = 256 << 10
-_FRAME = 8  # what the number of a line takes
+_FRAME, _CUT_FRAME = 8, 60  # what the number of a line takes, and the note on a long one
 
 
 class Line(NamedTuple):
@@ -58,15 +58,15 @@ class Lines:
         """Close the file."""
         self._file.close()
 
-    def read(self, offset: int, limit: int) -> list[Line]:
-        """Return up to `limit` lines from number `offset`, within the budget."""
+    def read(self, offset: int, limit: int, budget: int) -> list[Line]:
+        """Return up to `limit` lines from number `offset`, at least one, with `budget` bytes as they are shown."""
         position = self._skip(offset - 1)
         lines: list[Line] = []
         spent = 0
         while position is not None and len(lines) < limit:
             line = self._line(offset + len(lines), position)
-            spent += len(line.text) + len(line.ending) + _FRAME
-            if not (line.text or line.ending) or (lines and spent > BUDGET):
+            spent += len(line.text) + len(line.ending) + (_FRAME if not line.more else _CUT_FRAME)
+            if not (line.text or line.ending) or (lines and spent > budget):
                 break
             lines.append(line)
             position = line.end
@@ -140,17 +140,21 @@ def _boundary(data: bytes, at: int) -> int:
     return next((at - back for back in range(4) if data[at - back] & 0xC0 != 0x80), at)
 
 
-def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> tuple[str, list[str], dict[str, Any], bool]:
-    """Return the lines as text, notes, facts, and whether the text shows every byte faithfully."""
+def show(
+    lines: list[Line], encoding: Encoding, *, numbers: bool
+) -> tuple[list[tuple[str, bool]], list[str], dict[str, Any]]:
+    """Return the text of each line and whether it is faithful, notes, and facts."""
     codec = encoding if encoding.width == 1 else UTF_8
     codec = settle(codec, b"\n".join(line.text for line in lines))
-    decoded = [codec.decode(line.text) for line in lines]
-    is_broken = any(broken for _, broken in decoded)
-    out: list[str] = []
-    for line, (text, _) in zip(lines, decoded, strict=True):
+    out: list[tuple[str, bool]] = []
+    is_broken = has_nul = False
+    for line in lines:
+        text, broken = codec.decode(line.text)
+        is_broken |= broken
+        has_nul |= "\0" in text
         end = f"[... {line.more} more bytes of this line]\n" if line.more else "\n" * bool(line.ending)
-        out.append((f"{line.number}\t" if numbers else "") + text + end)
-    text = "".join(out)
+        shown = (f"{line.number}\t" if numbers else "") + text.replace("\0", "\u2400") + end
+        out.append((shown, not (broken or "\0" in text or line.more)))
     name = codec.name if encoding.width == 1 else encoding.name
     facts: dict[str, Any] = {"encoding": name, "lines": len(lines)}
     facts |= {"start_line": lines[0].number, "end_line": lines[-1].number}
@@ -160,10 +164,9 @@ def show(lines: list[Line], encoding: Encoding, *, numbers: bool) -> tuple[str, 
     notes = {"utf-8": [], "cp1252": ["not UTF-8: read as cp1252, which is a guess"]}.get(name, [f"encoding {name}"])
     if is_broken:
         notes.append(f"bytes that are not {name} are shown as \ufffd")
-    if "\0" in text:
+    if has_nul:
         notes.append("NUL bytes are shown as \u2400")
     if b"\r\n" in endings:
         which = "line endings are" if len(endings) == 1 else "some line endings are"
         notes.append(f"{which} CRLF, shown as LF")
-    is_faithful = not (is_broken or "\0" in text or any(line.more for line in lines))
-    return text.replace("\0", "\u2400"), notes, facts, is_faithful
+    return out, notes, facts

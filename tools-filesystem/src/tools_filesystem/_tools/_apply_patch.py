@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._ledger import ledger_of
+from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._names import escaped
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import commit
@@ -16,6 +16,8 @@ from tools_filesystem._writing._patch._plan import PatchPlan
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools_filesystem._ledger import Ledger
+    from tools_filesystem._writing._changes import Change
     from tools_filesystem._writing._patch._plan import Outcome
 
 
@@ -62,15 +64,21 @@ class ApplyPatch(FileTool):
             plan = PatchPlan(access, parse(patch), stack)
             changes = plan.changes()
             commit(changes, context)
-            ledger = ledger_of(context.run_id)
-            for change in changes:
-                before = change.status if change.model is None else change.model.status
-                ledger.replace(before, change.state)
+            _remember(changes, ledger_of(context.run_id))
         results = [_result(outcome) for outcome in plan.outcomes]
         notes = [note for outcome in plan.outcomes for note in outcome.notes]
         lines = [line for result in results for line in (_summary(result), *result["diff"])]
         content = "\n".join([*lines, *(f"[{note}]" for note in notes)])
         return Result.ok({"results": results, "notes": notes}, content=content)
+
+
+def _remember(changes: Sequence[Change], ledger: Ledger) -> None:
+    by_place = {id(change.place): change for change in changes}
+    for change in changes:
+        old = change if change.model is None else by_place.get(id(change.model), change)  # it was moved
+        before = None if old.status is None else Content(old.place.real, old.status, old.content)
+        after = None if change.state is None else Content(change.place.real, change.state, change.data)
+        ledger.replace(before, after)
 
 
 def _result(outcome: Outcome) -> dict[str, Any]:

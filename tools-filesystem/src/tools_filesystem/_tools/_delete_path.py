@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import ledger_of
+from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
 from tools_filesystem._paths._resolve import closing
@@ -52,6 +52,6 @@ class DeletePath(FileTool):
             finally:
                 with suppress(OSError):  # already deleted: an error would deny it
                     os.fsync(place.folder)
-            ledger_of(context.run_id).replace(state, None)
+            ledger_of(context.run_id).replace(Content(place.real, state), None)
         text = f"Deleted {path!r} (entries: {survey.entries})"
         return Result.ok({"path": path, "entries": survey.entries}, content=text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tools_core import Context, Limits, Result, ToolError
-from tools_filesystem._ledger import ledger_of
+from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._file_tool import FileTool
@@ -50,7 +50,8 @@ class EditFile(FileTool):
                 new = text.restored(replaced(text.data, 0, len(text.data), spans))
                 change = Change(place=file, data=new, status=state)
                 commit([change], context)
-                ledger_of(context.run_id).replace(state, change.state)
+                after = None if change.state is None else Content(file.real, change.state, new)
+                ledger_of(context.run_id).replace(Content(file.real, state, data), after)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
         return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{changes}", metadata=facts)
 

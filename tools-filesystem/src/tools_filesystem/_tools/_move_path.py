@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import ledger_of
+from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._explain import explained
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
@@ -49,9 +49,10 @@ class MovePath(FileTool):
             with explained(source):
                 Survey(context, access, new_name=new.name).add(old.folder, old.name, source)
                 _move(old, new, context)
-            before = old.state
+            before = Content(old.real, old.state)
             new.look()
-            ledger_of(context.run_id).replace(before, new.status)
+            after = None if new.status is None else Content(new.real, new.status)
+            ledger_of(context.run_id).replace(before, after)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok(report, content=f"Moved {source!r} to {destination!r}")
 

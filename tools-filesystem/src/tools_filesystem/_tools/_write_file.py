@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
-from tools_filesystem._ledger import ledger_of
+from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._reading._encoding import SNIFF, detect
@@ -45,11 +45,13 @@ class WriteFile(FileTool):
                 check_regular(status, path)
                 if not overwrite:
                     file.check_permitted("overwrite=true replaces it")
-                    ledger.check_read(path, status)
+                    ledger.check_seen(path, file.real, status, file.open_file)
                 note = _lost(file, data)
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
             commit([change], context)
-            ledger.replace(status, change.state, is_read=True)
+            before = None if status is None else Content(file.real, status)
+            after = None if change.state is None else Content(file.real, change.state, data)
+            ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
         return Result.ok({"path": path, "bytes": len(data), "created": status is None}, content=text)
 

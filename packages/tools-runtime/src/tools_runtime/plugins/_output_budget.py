@@ -23,7 +23,8 @@ class OutputBudget:
     A line between them, which does not count, tells the model how much was cut and how to read it. `budget.tool` is
     that tool: `Executor([*tools, budget.tool], hooks=[budget])`. `result.output` stays whole, for programs. Several
     texts are cut as one, followed by the images and files; error messages are cut as well. `metadata["cut"]` has the
-    numbers. The tool reads only the outputs of the run that calls it.
+    numbers. The tool reads only the outputs of the run that calls it. A tool finds the limit in
+    `context.max_characters`, and may return a page that fits.
 
     Args:
         max_characters: The number of characters of one result that a model receives.
@@ -54,6 +55,8 @@ class OutputBudget:
         """Cut content that is too long."""
         if tool is self.tool:  # its output is within the budget
             return None
+        room = context.max_characters
+        context.max_characters = self.max_characters if room is None else min(room, self.max_characters)
         result: Result = yield
         content = result.content
         parts = (content,) if isinstance(content, str) else content
