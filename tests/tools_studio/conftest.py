@@ -26,13 +26,15 @@ class Server:
         )
         self.url = self.process.stdout.readline().strip()
         self.base = self.url.partition("/?")[0]
-        self.client = httpx2.Client(base_url=self.base, headers={"origin": self.base}, timeout=30)
+        self.root = f"/{self.base.rpartition('/')[2]}"
+        self.origin = self.base.removesuffix(self.root)
+        self.client = httpx2.Client(base_url=self.base, headers={"origin": self.origin}, timeout=30)
 
     def get(self, path, **options):
-        return self.client.get(path, **options)
+        return self.client.get(path.removeprefix(self.root), **options)
 
     def post(self, path, body=None):
-        return self.client.post(path, json=body or {})
+        return self.client.post(path.removeprefix(self.root), json=body or {})
 
     def run(self, tool, arguments, *, in_copy=False):
         """Start a call as the page does: with the key of the forecast."""
@@ -73,7 +75,7 @@ def serve(tmp_path):
         server = Server(workspace, environment | variables, *options)
         servers.append(server)
         if signed_in:
-            server.client.get(server.url.removeprefix(server.base))
+            server.client.get(server.url)
         return server
 
     serve.workspace, serve.environment = workspace, environment
@@ -87,7 +89,7 @@ def shared(tmp_path_factory):
     """A studio with the tools of the tests and the file tools, for all tests of a module."""
     folder = tmp_path_factory.mktemp("studio")
     server = Server(make_workspace(folder), make_environment(folder), "--tools", "shop.py,tools-filesystem")
-    server.client.get(server.url.removeprefix(server.base))
+    server.client.get(server.url)
     yield server
     server.close()
 
@@ -96,5 +98,5 @@ def shared(tmp_path_factory):
 def studio(shared):
     """The shared studio, with an untouched file `notes.md`."""
     (shared.workspace / "notes.md").write_text("# Notes\n\n- one\n")
-    shared.client.headers["origin"] = shared.base
+    shared.client.headers["origin"] = shared.origin
     return shared

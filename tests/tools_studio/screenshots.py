@@ -53,7 +53,7 @@ def main():
     folder = Path(tempfile.mkdtemp())
     studio = Server(make_workspace(folder), make_environment(folder), "--tools", "shop.py,tools-filesystem,tools-shell")
     try:
-        studio.client.get(studio.url.removeprefix(studio.base))
+        studio.client.get(studio.url)
         with sync_playwright() as tool:
             browser = tool.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
             write_screenshots(studio, browser)

@@ -14,7 +14,7 @@ from tools_core.formats import openai
 
 def wait_for(studio, html, text):
     """Fetch a call again until its page has a text."""
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     deadline = time.monotonic() + 30
     while text not in html:
         assert time.monotonic() < deadline, html
@@ -97,14 +97,14 @@ def test_images_and_diffs_are_rendered(studio):
 def test_a_tool_that_ignores_cancellation_is_abandoned(studio):
     html = studio.run("shop.py:block", {})
     assert "Running" in html
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     studio.post(f"{path}/cancel")
     assert "cancelled" in wait_for(studio, html, "Cancelled")
 
 
 def test_a_person_answers_the_questions_of_a_tool(studio):
     html = wait_for(studio, studio.run("shop.py:ask_user", {"topic": "tea"}), "Do you like tea?")
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     studio.post(f"{path}/answer", {"answer": "yes"})
     wait_for(studio, html, "Why?")
     studio.post(f"{path}/answer", {"answer": "it is warm"})
@@ -116,11 +116,11 @@ def test_a_run_in_a_copy_changes_the_workspace_only_when_it_is_applied(studio):
     html = wait_for(studio, studio.run("write_file", write, in_copy=True), "Apply to the workspace")
     assert "+fresh" in html
     assert not (studio.workspace / "new.txt").exists()
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     assert "applied" in studio.post(f"{path}/apply").text
     assert (studio.workspace / "new.txt").read_text() == "fresh\n"
     html = wait_for(studio, studio.run("delete_path", {"path": "new.txt"}, in_copy=True), "Apply to the workspace")
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     assert "discarded" in studio.post(f"{path}/discard").text
     assert (studio.workspace / "new.txt").exists()
 
@@ -129,7 +129,7 @@ def test_a_conflict_keeps_the_copy_and_says_so(studio):
     edit = {"path": "notes.md", "old_string": "one", "new_string": "two"}
     html = wait_for(studio, studio.run("edit_file", edit, in_copy=True), "Apply to the workspace")
     (studio.workspace / "notes.md").write_text("mine\n")
-    path = re.search(r'data-src="(/calls/\d+)"', html)[1]
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
     text = studio.post(f"{path}/apply").text
     assert "notes.md" in text
     assert "Apply to the workspace" in text

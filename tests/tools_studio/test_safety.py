@@ -8,10 +8,21 @@ import pytest
 
 def test_the_token_becomes_a_cookie_that_scripts_cannot_read(serve):
     studio = serve(signed_in=False)
-    first = studio.get(studio.url.removeprefix(studio.base), follow_redirects=False)
-    assert (first.status_code, first.headers["location"]) == (303, "/")
-    assert "httponly; path=/; samesite=strict" in first.headers["set-cookie"].lower()
+    first = studio.get(studio.url, follow_redirects=False)
+    assert (first.status_code, first.headers["location"]) == (303, f"{studio.root}/")
+    cookie = first.headers["set-cookie"].lower()
+    assert f"; httponly; path={studio.root}/; samesite=lax".lower() in cookie
     assert studio.get("/").status_code == 200
+    assert studio.get(studio.url).status_code == 200
+
+
+def test_an_address_is_for_one_browser_and_the_next_one_is_printed(serve):
+    studio = serve()
+    assert httpx2.get(studio.url).status_code == 401
+    printed = [studio.process.stderr.readline() for _ in range(2)][1]
+    address = printed.partition("for another browser: ")[2].strip()
+    with httpx2.Client(follow_redirects=True) as browser:
+        assert browser.get(address).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/events", "/static/studio.js", "/sessions", "/?token=wrong"])

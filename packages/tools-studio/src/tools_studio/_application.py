@@ -18,7 +18,7 @@ from tools_studio._pages import bench, changes, evals, sessions
 from tools_studio._security import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tools_studio._studio import Studio
 
 
-def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
-    """Return the application for the address 127.0.0.1:PORT, which requires the token."""
+def create_application(studio: Studio, port: int, announce: Callable[[str], None]) -> Starlette:
+    """Return the application for the address 127.0.0.1:PORT; `announce` receives the next URL for a browser."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncGenerator[None]:
@@ -37,16 +37,17 @@ def create_application(studio: Studio, *, token: str, port: int) -> Starlette:
         watcher.cancel()
         studio.hub.close()
 
+    routes = [
+        *bench.ROUTES,
+        *sessions.ROUTES,
+        *changes.ROUTES,
+        *evals.ROUTES,
+        Route("/events", _events),
+        Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
+    ]
     application = Starlette(
-        routes=[
-            *bench.ROUTES,
-            *sessions.ROUTES,
-            *changes.ROUTES,
-            *evals.ROUTES,
-            Route("/events", _events),
-            Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
-        ],
-        middleware=[Middleware(Guard, token=token, port=port)],
+        routes=[Mount(studio.root, routes=routes)],
+        middleware=[Middleware(Guard, root=studio.root, port=port, announce=announce)],
         exception_handlers={HTTPException: _explain},
         lifespan=lifespan,
     )

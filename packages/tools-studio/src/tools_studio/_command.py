@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tools_core.command import CommandError, note
@@ -12,9 +13,12 @@ from tools_core.command import CommandError, note
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from tools_studio._studio import Studio
+
 _EPILOG = """\
-Only your browser can use the application: it listens on 127.0.0.1, and the address contains a random token. It runs
-tools with your rights, as `ask-tools call` does, and first shows the decision of the policy and the effects.
+Only your browser can use the application: it listens on 127.0.0.1, and the printed address contains a random token for
+one browser. It runs tools with your rights, as `ask-tools call` does, and first shows the decision of the policy and the
+effects.
 Ctrl-C ends it. Exit codes: 0 ended, 2 wrong usage.
 
 examples:
@@ -44,19 +48,39 @@ def run(options: Namespace) -> int:
     studio = Studio(options.tools)
     listener = _listen(options.port)
     port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    url = f"http://127.0.0.1:{port}/?token={token}"
-    application = create_application(studio, token=token, port=port)
-    config = uvicorn.Config(
-        application, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
-    )
-    sys.stdout.write(f"{url}\n")
-    sys.stdout.flush()
-    note(f"the studio for {studio.workspace.path}; Ctrl-C ends it")
-    if not options.no_open:
-        _open(url)
-    uvicorn.Server(config).run(sockets=[listener])
+    with TemporaryDirectory(prefix="ask-tools-ui-") as folder:
+        application = create_application(studio, port, _Announcement(studio, Path(folder), opens=not options.no_open))
+        config = uvicorn.Config(
+            application, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1
+        )
+        uvicorn.Server(config).run(sockets=[listener])
     return 0
+
+
+class _Announcement:
+    """Prints the URLs of the studio, and opens the first one in a browser."""
+
+    def __init__(self, studio: Studio, folder: Path, *, opens: bool) -> None:
+        self._studio, self._page, self._opens, self._is_first = studio, folder / "open.html", opens, True
+
+    def __call__(self, url: str) -> None:
+        """Print a URL. Once it is used, its page is removed."""
+        self._page.unlink(missing_ok=True)
+        if not self._is_first:
+            note(f"for another browser: {url}")
+            return
+        self._is_first = False
+        sys.stdout.write(f"{url}\n")
+        sys.stdout.flush()
+        note(f"the studio for {self._studio.workspace.path}; Ctrl-C ends it")
+        if self._opens:
+            # All users can read the arguments of a program, so the browser receives the path of a private page.
+            page = (
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={url}"><a href="{url}">Open the studio</a>'
+            )
+            self._page.touch(0o600)
+            self._page.write_text(page, "ascii")
+            _open(self._page.as_uri())
 
 
 def _listen(port: int) -> socket.socket:

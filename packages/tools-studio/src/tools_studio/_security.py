@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -11,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,15 +35,19 @@ _HEADERS = {
 class Guard:
     """Middleware that serves only the browser of the person who started the application.
 
-    The first URL contains a random token, which becomes a cookie. A `Host` other than this address means that another
-    site has pointed its name here; an `Origin` other than this address means that its page sends the request.
+    A URL contains a random token, which is exchanged once for a cookie; then `announce` receives the next one. Browsers
+    send cookies to all ports of a host, so the cookie is for the path `root`, which no other server knows. A `Host`
+    other than this address means that another site has pointed its name here; an `Origin` other than this address means
+    that its page sends the request.
     """
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
+    def __init__(self, app: ASGIApp, *, root: str, port: int, announce: Callable[[str], None]) -> None:
         self._app = app
-        self._token = token
+        self._root, self._port, self._announce = root, port, announce
+        self._secret = token_urlsafe(24)
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost")}
-        self._cookie = f"ask-tools-ui-{port}"  # browsers send cookies to all ports of a host
+        self._cookie = "ask-tools-ui"
+        self._renew()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a refused request, and pass on any other."""
@@ -67,14 +74,23 @@ class Guard:
             return PlainTextResponse("Requests of other sites are refused.", 403)
         if request.method != "GET" and origin is None and request.headers.get("sec-fetch-site") != "same-origin":
             return PlainTextResponse("Only pages of this application may change anything.", 403)
-        if self._is_token(request.query_params.get("token")):
-            query = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
-            response = RedirectResponse(f"{request.url.path}{'?' if query else ''}{query}", 303)
-            response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-            return response
-        if not self._is_token(request.cookies.get(self._cookie)):
-            return PlainTextResponse("Open the address with the token that `ask-tools ui` printed.", 401)
-        return None
+        if not request.url.path.startswith(f"{self._root}/"):
+            return PlainTextResponse("Open the address that `ask-tools ui` printed last.", 401)
+        if _equal(request.cookies.get(self._cookie), self._secret):
+            return None
+        if not _equal(request.query_params.get("token"), self._token):
+            return PlainTextResponse("Open the address that `ask-tools ui` printed last: each is for one browser.", 401)
+        self._renew()
+        query = urlencode([pair for pair in parse_qsl(request.url.query) if pair[0] != "token"])
+        response = RedirectResponse(f"{request.url.path}{'?' if query else ''}{query}", 303)
+        # Not "strict": a file sends the browser here.
+        response.set_cookie(self._cookie, self._secret, path=f"{self._root}/", httponly=True, samesite="lax")
+        return response
 
-    def _is_token(self, text: str | None) -> bool:
-        return text is not None and hmac.compare_digest(text.encode(), self._token.encode())
+    def _renew(self) -> None:
+        self._token = token_urlsafe(24)
+        self._announce(f"http://127.0.0.1:{self._port}{self._root}/?token={self._token}")
+
+
+def _equal(text: str | None, secret: str) -> bool:
+    return text is not None and hmac.compare_digest(text.encode(), secret.encode())

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from functools import cached_property
+from secrets import token_urlsafe
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
 
@@ -31,6 +33,7 @@ class Studio:
     """The tools, the calls and the sessions behind the pages of one process."""
 
     def __init__(self, patterns: Sequence[str] | None = None) -> None:
+        self.root = f"/{token_urlsafe(16)}"  # begins the path of each page; see Guard
         self.hub = Hub()
         self.catalog = Catalog(patterns)
         self.workspace = Workspace()
@@ -74,7 +77,7 @@ class Studio:
         )
         environment.filters.update(
             markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
-            ago=rendering.ago, setting=rendering.setting, compact=as_json, pretty=pretty,
+            ago=rendering.ago, segment=lambda name: quote(name, safe=""), setting=rendering.setting, compact=as_json, pretty=pretty,
         )  # fmt: skip
         values: dict[str, Any] = {
             "studio": self,

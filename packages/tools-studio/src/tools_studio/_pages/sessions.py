@@ -59,7 +59,7 @@ async def start_chat(request: Request) -> Response:
     create = studio.sessions.create
     id: str = await _attempt(lambda: create(prompt, model, names, instructions, in_copy=in_copy))
     studio.sessions.start(id, prompt, await run_in_threadpool(lambda: studio.catalog.tools))
-    return RedirectResponse(f"/sessions/{id}", 303)
+    return RedirectResponse(f"{studio.root}/sessions/{id}", 303)
 
 
 async def change_session(request: Request) -> Response:
@@ -73,7 +73,7 @@ async def change_session(request: Request) -> Response:
         await _start(studio, id, str(body.get("prompt", "")).strip() or None)
     elif action == "fork":
         fork: Session = await _attempt(lambda: session.fork(uuid4().hex[:8], until=int(body["until"])))
-        return RedirectResponse(f"/sessions/{fork.id}", 303)
+        return RedirectResponse(f"{studio.root}/sessions/{fork.id}", 303)
     elif action in _ANSWERS:
         await _attempt(lambda: _ANSWERS[action](session, body))
         if not session.pending_approvals and not session.pending_questions:

@@ -102,7 +102,7 @@ async function refresh(part) {
 const latest = new Map(); // the number of the latest event of each topic
 
 function listen() {
-  const events = new EventSource(`/events?after=${document.body.dataset.number}`);
+  const events = new EventSource(`${document.body.dataset.root}/events?after=${document.body.dataset.number}`);
   events.onerror = () => events.readyState === EventSource.CLOSED && say("The studio has ended. Start it again: ask-tools ui");
   events.onmessage = (message) => {
     const { topic, number, text } = JSON.parse(message.data);
