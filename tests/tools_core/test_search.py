@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools_core import search, tool
+from tools_core import tool
 from tools_core.search import Index
 
 
@@ -85,14 +85,6 @@ def test_nested_parameters_and_choices_can_be_found():
     assert names(index, "crimson") == names(index, "colour") == ["paint"]
 
 
-def test_embeddings_find_tools_that_share_no_word_with_the_query():
-    def embed(texts):
-        return [[1.0, 0.0] if "weather" in text or "umbrella" in text else [0.0, 1.0] for text in texts]
-
-    assert names(Index(DEFINITIONS), "umbrella") == []
-    assert names(Index(DEFINITIONS, embed=embed), "umbrella", 1) == ["get_forecast"]
-
-
 @given(st.text(), st.integers(0, 20), st.lists(st.text(min_size=1), max_size=5))
 def test_any_text_can_be_indexed_and_searched(query, limit, descriptions):
     tools = [
@@ -101,14 +93,3 @@ def test_any_text_can_be_indexed_and_searched(query, limit, descriptions):
     hits = Index(tools).search(query, limit)
     assert len(hits) <= limit
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-
-def test_the_embedding_of_an_installed_package_is_found(tmp_path, monkeypatch):
-    (tmp_path / "vectors.py").write_text("def embed(texts):\n    return [[float(len(text))] for text in texts]\n")
-    info = tmp_path / "vectors-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vectors\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[ask_tools.embeddings]\nvectors = vectors:embed\n")
-    assert search.installed_embed() is None
-    monkeypatch.syspath_prepend(tmp_path)
-    assert search.installed_embed()(["abc"]) == [[3.0]]

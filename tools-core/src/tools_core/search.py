@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, metadata
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple
 
-from tools_core._registry._entry_points import scan
 from tools_core._registry._registry import Registry
 from tools_core._tools._function import tool
 from tools_core._tools._tool import Tool
 from tools_core._values._limits import Limits
 from tools_core._values._result import Result
 
-Embed: TypeAlias = Callable[[Sequence[str]], Sequence[Sequence[float]]]
 _NAME, _DESCRIPTION, _PARAMETER, _DETAIL = 3.0, 1.0, 1.0, 0.5  # weights; details are texts and values of parameters
-_SATURATION, _LENGTH, _RANK = 1.2, 0.75, 60  # k1 and b of BM25, and the constant of reciprocal rank fusion
+_SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SUFFIXES = {"ies": "y", "sses": "ss", "ing": "", "ed": "", "es": "", "s": ""}
@@ -55,7 +53,7 @@ class Index:
     """An index of definitions, as `Registry.definitions()` returns them. It does not change: create another one.
 
     The ranking is BM25 with stemmed words: of the name (three times), the description, and the names, descriptions,
-    choices and examples of parameters. With `embed`, the ranking by the similarity of vectors is fused with it.
+    choices and examples of parameters.
 
         >>> from tools_core import search
         >>> weather = {"name": "get_forecast", "description": "Weather of a city.", "input_schema": {}}
@@ -64,12 +62,9 @@ class Index:
         ['get_forecast']
     """
 
-    def __init__(self, definitions: Iterable[Mapping[str, Any]], *, embed: Embed | None = None) -> None:
+    def __init__(self, definitions: Iterable[Mapping[str, Any]]) -> None:
         definitions = list(definitions)
         self._names: list[str] = [definition["name"] for definition in definitions]
-        self._embed = embed
-        texts = [f"{definition['name']}: {definition.get('description', '')}" for definition in definitions]
-        self._vectors = [] if embed is None else embed(texts)
         counts = [_count(_fields(definition)) for definition in definitions]
         mean = sum(sum(count.values()) for count in counts) / (len(counts) or 1) or 1.0
         self._postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
@@ -88,21 +83,7 @@ class Index:
             for place, score in self._postings.get(word, ()):
                 scores[place] += score
         ranking = sorted(scores, key=lambda place: -scores[place])
-        if self._embed is None:
-            return [Hit(self._names[place], scores[place]) for place in ranking[:limit]]
-        [vector] = self._embed([query])
-        similar = sorted(range(len(self._names)), key=lambda place: -_cosine(vector, self._vectors[place]))
-        fused: Counter[str] = Counter()
-        for order in (ranking, similar):
-            for rank, place in enumerate(order, 1):
-                fused[self._names[place]] += 1 / (_RANK + rank)  # type: ignore[assignment]
-        return [Hit(*item) for item in fused.most_common(limit)]
-
-
-def installed_embed() -> Embed | None:
-    """Return the embedding function of an installed package (entry point group `ask_tools.embeddings`), or None."""
-    entry = next(iter(scan("ask_tools.embeddings")), None)
-    return None if entry is None else entry.load()
+        return [Hit(self._names[place], scores[place]) for place in ranking[:limit]]
 
 
 class ToolSearch:
@@ -123,7 +104,7 @@ class ToolSearch:
     @cached_property
     def index(self) -> Index:
         """The index of the definitions."""
-        return Index(self.definitions.values(), embed=installed_embed())
+        return Index(self.definitions.values())
 
     @cached_property
     def tool(self) -> Tool:
@@ -189,11 +170,6 @@ def _stem(word: str) -> str:
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
         word = word[:-1]
     return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e") if len(word) > 4 else word
-
-
-def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    norm = math.hypot(*a) * math.hypot(*b)
-    return sum(map(math.prod, zip(a, b, strict=True))) / norm if norm else 0.0
 
 
 def _summary(package: str, names: Sequence[str]) -> str:

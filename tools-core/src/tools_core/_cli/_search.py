@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from tools_core._cli._list import row_of, write_rows
 from tools_core._cli._output import note, write_json
 from tools_core._cli._tools import PATTERN_HELP, find_tools, load_matches
-from tools_core.search import Index, installed_embed
+from tools_core.search import Index
 
 _EPILOG = """\
 Ranks by the words of names, descriptions and parameters, as agents with deferred tools do.
@@ -33,7 +33,7 @@ def run(options: Namespace) -> int:
     tools = load_matches(find_tools(options.tools), optional=options.tools is None)
     definitions = [{**tool.definition, "name": match.name} for match, tool in tools]
     matches = {match.name: match for match, _ in tools}
-    hits = Index(definitions, embed=installed_embed()).search(" ".join(options.query), options.limit)
+    hits = Index(definitions).search(" ".join(options.query), options.limit)
     rows = [row_of(matches[hit.name]) | {"score": round(hit.score, 3)} for hit in hits]
     if options.json:
         write_json(rows)
