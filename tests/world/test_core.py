@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import pickle
+import re
 import subprocess
 import sys
 
@@ -302,6 +303,147 @@ def test_hints_of_an_abstract_base_reach_its_subclasses():
 
     assert Read().annotations == {"read_only": True, "idempotent": True}
     assert Other().annotations == {"idempotent": True}
+
+
+ERASER = 'from tools_core import tool\n@tool\ndef erase() -> str:\n    "Erase."\n    return "x"\n'
+
+
+def installed(folder, name, code, *lines):
+    """Install a package of one module with entry points `GROUP NAME = VALUE`, and return its folder."""
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / f"{name.replace('-', '_')}.py").write_text(code)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("".join("[ask_tools.{}]\n{}\n".format(*line) for line in lines))
+    return folder
+
+
+@pytest.fixture
+def eraser(workspace):
+    """A folder with the installed package `eraser-tools`, which has the tool `erase` and the command `rub`."""
+    lines = ("tools", "erase = eraser_tools:erase"), ("commands", "rub = eraser_tools:configure")
+    return installed(workspace / "site", "eraser-tools", ERASER, *lines)
+
+
+MALFORMED = {
+    "erase;python": "separate patterns with commas",
+    "erase python": "separate patterns with commas",
+    "erase|python": "separate patterns with commas",
+    "erase\npython": "separate patterns with commas",
+    "'erase'": "remove the quotes",
+    '"erase,python"': "remove the quotes",
+    "eraser-tools:": "write eraser-tools or eraser-tools:*",
+    "eraser-tools/erase": "write eraser-tools:erase",
+    ":erase": "write NAME",
+    "!erase": "write NAME",
+    "er[ase": "write NAME",
+    "eraser-tools==1.0": "write NAME",
+    "eraser-tools::erase": "write NAME",
+}
+
+
+@pytest.mark.parametrize("pattern", MALFORMED)
+@pytest.mark.parametrize("kind", ["allow", "deny"])
+def test_a_malformed_pattern_of_a_list_is_refused_with_its_fix(eraser, monkeypatch, kind, pattern):
+    monkeypatch.setenv(f"ASK_TOOLS_{kind.upper()}", pattern)
+    registry = Registry()
+    with pytest.raises(
+        ValueError, match=rf"ASK_TOOLS_{kind.upper()}: malformed pattern .*{re.escape(MALFORMED[pattern])}"
+    ):
+        registry.discover(paths=[eraser])
+    with pytest.raises(ValueError, match=f"{kind}: malformed"):
+        registry.discover(paths=[eraser], **{kind: [pattern]})
+    assert not registry
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fix"),
+    [
+        ("Erase", "did you mean `erase`?"),
+        ("earse", "did you mean `erase`?"),
+        ("eraser-tool", "did you mean `eraser-tools`?"),
+        ("eraser_tools.erase", "did you mean"),
+        ("eraser-tools:rase", "did you mean `eraser-tools:erase`?"),
+        ("eraser-*", "did you mean"),
+        ("mcp:github:*", "correct it, or remove it"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["allow", "deny"])
+def test_a_pattern_of_a_list_that_matches_nothing_is_a_problem(eraser, kind, pattern, fix):
+    registry = Registry()
+    registry.discover(paths=[eraser], **{kind: [pattern]})
+    (problem,) = registry.problems
+    assert str(problem).startswith(f"{kind}: the pattern `{pattern}` matches no installed tool or package; fix: {fix}")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["erase", "er*", "eraser-tools", "Eraser_Tools", "eraser-tools:*", "eraser-*:*", "*", "eraser-tools:rub"]
+)
+def test_a_pattern_that_matches_is_no_problem(eraser, pattern):
+    registry = Registry()
+    registry.discover(paths=[eraser], deny=f" {pattern} , ")
+    assert registry.problems == []
+    assert ("erase" in registry) is (pattern == "eraser-tools:rub")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("list",), pytest.param(("doctor",), marks=pytest.mark.slow), ("call", "tool.py", "x=1"), ("show", "tool.py")],
+)
+def test_every_command_reports_a_deny_list_that_binds_nothing(eraser, workspace, monkeypatch, words):
+    (workspace / "tool.py").write_text(
+        'from tools_core import tool\n@tool\ndef it(x: int) -> int:\n    "It."\n    return x\n'
+    )
+    monkeypatch.setenv("PYTHONPATH", str(eraser))
+    monkeypatch.setenv("ASK_TOOLS_DENY", "Erase")
+    assert "ASK_TOOLS_DENY: the pattern `Erase` matches no installed tool" in run(*words).stderr
+    monkeypatch.setenv("ASK_TOOLS_DENY", "erase;python")
+    done = run(*words)
+    assert done.returncode == 2 and "separate patterns with commas" in done.stderr
+
+
+MARKED = 'import sys\nprint("IMPORTED", file=sys.stderr)\ndef hook(*values): ...\n'
+GROUPS = {
+    "commands": ("rub",),
+    "call": ("call", "tool.py", "x=1"),
+    "score": ("check", "tool.py", "--score"),
+    "sources": ("list",),
+    "tools": ("list",),
+}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_denied_package_is_not_imported_whatever_its_group(workspace, monkeypatch, group):
+    (workspace / "tool.py").write_text(
+        'from tools_core import tool\n@tool\ndef it(x: int) -> int:\n    "It."\n    return x\n'
+    )
+    site = installed(workspace / "site", "evil", MARKED, (group, "rub = evil:hook"))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("ASK_TOOLS_DENY", "evil")
+    assert "IMPORTED" not in run(*GROUPS[group]).stderr
+    monkeypatch.delenv("ASK_TOOLS_DENY")
+    (workspace / "ask-tools.lock").write_text('{"version": 1, "distributions": {}, "tools": {}}')
+    monkeypatch.setenv("ASK_TOOLS_LOCK", "ask-tools.lock")
+    assert "IMPORTED" not in run(*GROUPS[group]).stderr
+
+
+def test_a_lock_has_the_packages_with_commands_and_plugins(workspace, monkeypatch):
+    site = installed(workspace / "site", "evil", MARKED, ("commands", "rub = evil:hook"))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    monkeypatch.setenv("ASK_TOOLS_DENY", "tools-*:*, mcp")
+    assert "locked 0 tools of 0 packages" in run("lock").stdout
+    assert '"evil": "1.0"' in (workspace / "ask-tools.lock").read_text()
+    monkeypatch.setenv("ASK_TOOLS_LOCK", "ask-tools.lock")
+    assert "IMPORTED" in run("rub").stderr
+
+
+def test_a_source_cannot_take_the_name_of_a_package(workspace, eraser):
+    code = "def source():\n    raise SystemExit('imported')\n"
+    installed(eraser, "evil", code, ("sources", "eraser-tools = evil:source"))
+    registry = Registry()
+    registry.discover(paths=[eraser], allow=["eraser-tools"])
+    (problem,) = registry.problems
+    assert problem.error == "it is a source with the name of a package with tools"
 
 
 def run(*words, **options):

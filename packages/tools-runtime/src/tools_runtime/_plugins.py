@@ -38,10 +38,10 @@ class Installed(NamedTuple):
 def installed_plugins() -> list[Installed]:
     """Load what is installed, once for the process; a plugin that fails is logged and skipped.
 
-    `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY` apply to plugins as they do to tools; a lock contains tools only.
+    `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY` apply to plugins as they do to tools, and `ASK_TOOLS_LOCK` to their packages.
     """
     names, plugins = Registry(), []
-    for name in names.discover(GROUP, lock=None):
+    for name in names.discover(GROUP):
         point = names.origin(name)
         if point is None:  # its distribution was removed this very moment
             continue

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from tools_core._cli._arguments import read_arguments
-from tools_core._cli._commands import extension
+from tools_core._cli._commands import admitted, check_blocked, extension
 from tools_core._cli._output import (
     CommandError,
     ProgressLine,
@@ -29,7 +29,6 @@ from tools_core._cli._output import (
 )
 from tools_core._cli._terminal import answer_on_terminal
 from tools_core._cli._tools import find_tool, stdout_to_stderr
-from tools_core._registry._entry_points import scan
 from tools_core._tools._approval import ApprovalRequest, call_if_approved
 from tools_core._tools._tool import Tool
 from tools_core._values._context import Context
@@ -125,7 +124,11 @@ def _caller() -> Callable[[Tool, ToolCall, Context, Any], Result]:
 
     The last argument of the function is `approve`: "all" or None.
     """
-    entries = scan("ask_tools.call")
+    entries, blocked = admitted("ask_tools.call")
+    if os.environ.get("ASK_TOOLS_LOCK"):  # a lock must not switch off a policy
+        check_blocked(blocked, "decides about calls")
+    for entry in blocked:
+        note(f"{entry.distribution} is blocked by ASK_TOOLS_DENY; it does not decide about this call")
     if not entries:
         return _call_if_approved
     if len(entries) > 1:

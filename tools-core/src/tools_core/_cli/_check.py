@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from tools_core._cli._commands import extension
+from tools_core._cli._commands import admitted, check_blocked, extension
 from tools_core._cli._install import install_command
 from tools_core._cli._output import CommandError, counted, one_line, write, write_json
 from tools_core._cli._schema_text import parameters
 from tools_core._cli._tools import PATTERN_HELP, discovered, find_tools, load_matches
 from tools_core._registry._entry import LoadProblem
-from tools_core._registry._entry_points import EntryPoint, scan
+from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._registry import Registry
 from tools_core._tools._options import check_name
 from tools_core._tools._tool import Tool
@@ -72,8 +72,9 @@ def run(options: Namespace) -> int:
 
 def _scorer() -> Scorer:
     """Return the function of another package that rates tools, which also sees all installed ones."""
-    entries = scan("ask_tools.score")
+    entries, blocked = admitted("ask_tools.score")
     if not entries:
+        check_blocked(blocked, "rates descriptions")
         fix = f"fix: {install_command('tools-eval')}"
         raise CommandError("--score is part of tools-eval, which is not installed", fix)
     with extension(entries[0], "rates descriptions"):

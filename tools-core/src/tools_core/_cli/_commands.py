@@ -16,7 +16,9 @@ from typing import NoReturn
 
 from tools_core._cli._install import install_command, pip
 from tools_core._cli._output import CommandError, did_you_mean
+from tools_core._registry._admission import extensions
 from tools_core._registry._entry_points import EntryPoint, scan
+from tools_core._registry._lock_file import LockError
 
 # Sub-command -> the function that configures its parser, and its purpose.
 BUILT_IN = {
@@ -90,8 +92,32 @@ def run_parser(parser: ArgumentParser, words: list[str]) -> int:
 
 
 def external() -> list[EntryPoint]:
-    """Return the sub-commands of other packages, from their metadata alone."""
-    return [entry for entry in scan("ask_tools.commands") if entry.name not in BUILT_IN]
+    """Return the sub-commands of other packages, from their metadata alone; blocked ones are left out."""
+    return [entry for entry in admitted("ask_tools.commands")[0] if entry.name not in BUILT_IN]
+
+
+def admitted(group: str) -> tuple[list[EntryPoint], list[EntryPoint]]:
+    """Return the entry points of a group that may be imported, and the blocked ones; CommandError for a bad list."""
+    try:
+        return extensions(group)
+    except ValueError as broken:
+        raise invalid_list(broken) from broken
+
+
+def invalid_list(broken: ValueError) -> CommandError:
+    """Return the error for a malformed allow or deny list, or a lock that cannot be read."""
+    is_lock = isinstance(broken, LockError)
+    hint = (
+        "without a valid lock, no tool is used; write one: ask-tools lock" if is_lock else "no tool is used until then"
+    )
+    return CommandError(str(broken), hint)
+
+
+def check_blocked(entries: list[EntryPoint], purpose: str) -> None:
+    """Raise CommandError if there are entry points that a list or the lock blocks."""
+    for entry in entries:
+        message = f"{entry.distribution} {entry.version} {purpose}, and ASK_TOOLS_DENY or ASK_TOOLS_LOCK blocks it"
+        raise CommandError(message, "allow it, or lock it: ask-tools lock", status=1)
 
 
 def summary_of(entry: EntryPoint) -> str:
@@ -120,6 +146,9 @@ def _find(name: str) -> EntryPoint:
     matches = [entry for entry in entries if name in (entry.name, entry.qualified)]
     if len(matches) == 1:
         return matches[0]
+    blocked = [entry for entry in admitted("ask_tools.commands")[1] if name in (entry.name, entry.qualified)]
+    if not matches:
+        check_blocked(blocked, f"has the command {name}")
     if matches:
         raise CommandError(
             f"two packages have a command {name}", *(f"ask-tools {entry.qualified}" for entry in matches)

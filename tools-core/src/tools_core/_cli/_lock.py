@@ -9,13 +9,15 @@ from collections.abc import Container
 from tools_core._cli._output import CommandError, counted, error, note, one_line, write, write_json
 from tools_core._cli._tools import stdout_to_stderr
 from tools_core._registry import _lock_file
+from tools_core._registry._admission import packages_of_extensions
 from tools_core._registry._lock_file import Lock, LockError, hash_of, locked_tool
 from tools_core._registry._registry import Registry
 
 _LOCK = """\
-The lock has every installed tool with its package, version and definition. Review it, and keep it under version
-control. With ASK_TOOLS_LOCK=ask-tools.lock, or discover(lock="ask-tools.lock") of a Registry, other tools are never
-imported, and a tool whose definition has changed cannot be called. Tools that ASK_TOOLS_ALLOW and ASK_TOOLS_DENY block
+The lock has every installed tool with its package, version and definition, and the packages with commands, plugins and
+policies. Review it, and keep it under version control. With ASK_TOOLS_LOCK=ask-tools.lock, or
+discover(lock="ask-tools.lock") of a Registry, other tools and packages are never imported, and a tool whose definition
+has changed cannot be called. Tools that ASK_TOOLS_ALLOW and ASK_TOOLS_DENY block
 are not locked.
 Exit codes: 0 success, 1 a tool cannot be locked or the file cannot be written.
 
@@ -90,7 +92,8 @@ def _verify(options: Namespace) -> int:
 
 
 def _extent(lock: Lock) -> str:
-    return f"{counted(len(lock.tools), 'tool')} of {counted(len(lock.distributions), 'package')}"
+    packages = {name.rpartition(":")[0] for name in lock.tools}
+    return f"{counted(len(lock.tools), 'tool')} of {counted(len(packages), 'package')}"
 
 
 def _installed() -> tuple[Lock, dict[str, str]]:
@@ -109,9 +112,10 @@ def _installed() -> tuple[Lock, dict[str, str]]:
             lock.distributions[point.distribution] = point.version
         except ValueError as failure:
             problems[point.qualified] = str(failure)
+    lock.distributions.update(packages_of_extensions())
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
-        if name not in lock.tools:
+        if problem.distribution and name not in lock.tools:
             problems[name] = f"{problem.error}; fix: {problem.fix}"
     if registry.blocked:
         note(f"{len(registry.blocked)} blocked by ASK_TOOLS_ALLOW or ASK_TOOLS_DENY")
@@ -125,6 +129,9 @@ def _differences(old: Lock, new: Lock, broken: Container[str] = ()) -> list[str]
         for name, version in old.distributions.items()
         if new.distributions.get(name, version) != version
     ]
+    extensions = new.distributions.keys() - {name.rpartition(":")[0] for name in new.tools}
+    lines += [f"{name} is new" for name in extensions - old.distributions.keys()]
+    lines += [f"{name} is missing" for name in old.distributions.keys() - new.distributions.keys()]
     lines += [f"{name} is new" for name in new.tools.keys() - old.tools.keys()]
     lines += [f"{name} is missing" for name in old.tools.keys() - new.tools.keys() if name not in broken]
     for name in old.tools.keys() & new.tools.keys():

@@ -29,7 +29,7 @@ Write a tool once; any model, agent framework or shell can call it.
 
 exit codes: 0 success, 1 a tool failed or a problem was found, 2 wrong usage
 ASK_TOOLS_ALLOW, ASK_TOOLS_DENY: comma-separated tools or packages; blocked ones are never imported
-ASK_TOOLS_LOCK: a file from `ask-tools lock`; tools that it does not name are never imported
+ASK_TOOLS_LOCK: a file from `ask-tools lock`; tools and packages that it does not name are never imported
 No telemetry, no account.
 """
 
@@ -78,7 +78,12 @@ def _run(words: list[str]) -> int:
         from tools_core._cli._completion import complete  # shells call this
 
         return complete(rest[1:])  # the first is `--`
-    return run_parser(sub_command(name), rest)
+    parser = sub_command(name)
+    if "ASK_TOOLS_DENY" in os.environ or "ASK_TOOLS_ALLOW" in os.environ:
+        from tools_core._cli._tools import note_unmatched  # 20 ms that only lists need
+
+        note_unmatched()
+    return run_parser(parser, rest)
 
 
 def _write_overview() -> int:

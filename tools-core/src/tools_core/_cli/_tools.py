@@ -12,6 +12,7 @@ from importlib.util import module_from_spec
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from tools_core._cli._commands import invalid_list
 from tools_core._cli._output import CommandError, did_you_mean, location, note
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._patterns import split_patterns
@@ -120,13 +121,20 @@ def find_tools(patterns: Iterable[str] | None, registry: Registry | None = None)
 
 
 def discovered() -> Registry:
-    """Return a registry of the installed tools, none of which is imported; CommandError for an unreadable lock."""
+    """Return a registry of the installed tools, none of which is imported; CommandError for a bad list or lock."""
     registry = Registry()
     try:
         registry.discover()
     except ValueError as broken:
-        raise CommandError(str(broken), "without a valid lock, no tool is used; write one: ask-tools lock") from broken
+        raise invalid_list(broken) from broken
     return registry
+
+
+def note_unmatched() -> None:
+    """Print a note for each pattern of ASK_TOOLS_ALLOW and ASK_TOOLS_DENY that matches nothing."""
+    for problem in discovered().problems:
+        if problem.name.startswith("ASK_TOOLS_"):
+            note(f"warning: {problem}")
 
 
 @contextmanager

@@ -14,18 +14,15 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from typing import Any
 
+from tools_core._registry._admission import SOURCES, TOOLS, Admission
 from tools_core._registry._entry import Entry, LoadProblem
 from tools_core._registry._entry_points import EntryPoint, distributions, installed_packages_first
-from tools_core._registry._lock_file import Lock
-from tools_core._registry._patterns import matches, normalize, split_patterns
+from tools_core._registry._patterns import normalize
 from tools_core._tools._options import NAME_PATTERN
 from tools_core._tools._tool import Tool
-
-GROUP = "ask_tools.tools"
-SOURCES = "ask_tools.sources"
+from tools_core.text import closest
 
 _is_legal_name = re.compile(NAME_PATTERN).fullmatch
 
@@ -39,48 +36,42 @@ class Discovery:
     problems: list[LoadProblem] = field(default_factory=list)
 
 
-class Admission:
-    """Decides which entry points may be imported.
-
-    `allow` and `deny` default to `ASK_TOOLS_ALLOW` and `ASK_TOOLS_DENY`. Without an allow list every tool is allowed;
-    an empty one allows none.
-    """
-
-    def __init__(self, allow: Iterable[str] | None, deny: Iterable[str] | None, lock: Lock | None) -> None:
-        self._allow = _patterns(allow, "ASK_TOOLS_ALLOW")
-        self._deny = _patterns(deny, "ASK_TOOLS_DENY") or []
-        self.lock = lock
-
-    def admits(self, point: EntryPoint) -> bool:
-        """Return whether an entry point may be imported."""
-        if self.lock is not None and self.lock.digest(point) is None:
-            return False
-        is_allowed = self._allow is None or matches(self._allow, point.qualified, point.name)
-        return is_allowed and not any(matches(self._deny, point.qualified, name) for name in (point.name, point.remote))
-
-    def admits_source(self, source: EntryPoint) -> bool:
-        """Return whether a source may be imported: if the allow list and the lock can have a tool of it."""
-        if self.lock is not None and not any(name.startswith(f"{source.name}:") for name in self.lock.tools):
-            return False
-        packages = None if self._allow is None else [pattern.partition(":")[0] for pattern in self._allow]
-        is_allowed = packages is None or any(fnmatchcase(source.name, package) for package in packages)
-        return is_allowed and not matches(self._deny, source.qualified)
-
-
 def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admission: Admission) -> Discovery:
     """Find entry points in the metadata of distributions; only sources are imported."""
     discovery = Discovery()
     points: list[EntryPoint] = []
     sources: list[EntryPoint] = []
+    extensions: list[EntryPoint] = []  # of every group of ours
     for distribution in distributions(paths):
         points += distribution.entry_points(group)
-        sources += distribution.entry_points(SOURCES) if group == GROUP else ()
+        sources += distribution.entry_points(SOURCES) if group == TOOLS else ()
+        extensions += distribution.entry_points("ask_tools.*")
         if distribution.error:
             name, version, fix = distribution.name, distribution.version, f"reinstall {distribution.name}"
             discovery.problems.append(LoadProblem("entry_points.txt", name, version, distribution.error, fix))
-    points += _points_of_sources(sources, admission, discovery.problems)
-    for point in {point.qualified: point for point in reversed(points)}.values():
-        if not admission.admits(point):
+    packages: list[str] = []  # whose tools are not known
+    names = {point.distribution for point in points}
+    for source in sorted(sources, key=lambda source: source.qualified):
+        if source.name in names:  # then the patterns of that package would admit the source
+            fix = f"rename it in {source.distribution}"
+            discovery.problems.append(
+                LoadProblem.of(source, "it is a source with the name of a package with tools", fix)
+            )
+        elif not admission.admits_source(source):
+            packages.append(source.name)
+        else:
+            points += _points_of(source, discovery.problems, packages)
+    _add(points, group, admission, discovery)
+    if group == TOOLS:
+        unmatched = admission.unmatched([*extensions, *points], packages)
+        discovery.problems += [_unmatched(kind, pattern, points) for kind, pattern in unmatched]
+    return discovery
+
+
+def _add(points: Iterable[EntryPoint], group: str, admission: Admission, discovery: Discovery) -> None:
+    """Add entry points to the result of a discovery; of equal ones, the first counts."""
+    for point in {point.qualified: point for point in reversed([*points])}.values():
+        if not admission.admits(point, group):
             discovery.blocked.add(point.qualified)
         elif not _is_legal_name(point.name):
             error = f"{point.name!a} is not a legal name: letters A-Z and a-z, digits, _ and -"
@@ -88,7 +79,13 @@ def discover(group: str, paths: Iterable[str | os.PathLike[str]] | None, admissi
         else:
             digest = admission.lock.digest(point) if admission.lock else None
             discovery.entries.append(Entry(point.name, point=point, digest=digest))
-    return discovery
+
+
+def _unmatched(kind: str, pattern: str, points: Iterable[EntryPoint]) -> LoadProblem:
+    candidates = [text for point in points for text in (point.name, point.distribution, point.qualified)]
+    similar = [f"`{name}`" for name in closest(pattern, dict.fromkeys(candidates), 1)]
+    fix = f"did you mean {similar[0]}? Else remove it" if similar else "correct it, or remove it"
+    return LoadProblem(kind, "", "", f"the pattern `{pattern}` matches no installed tool or package", fix)
 
 
 def concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
@@ -104,34 +101,23 @@ def concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
     return [subclasses[key] for key in sorted(subclasses)]
 
 
-def _points_of_sources(
-    sources: list[EntryPoint], admission: Admission, problems: list[LoadProblem]
-) -> list[EntryPoint]:
-    """Return the tools of sources, and add the origins that cannot be used to the problems."""
-    points: list[EntryPoint] = []
-    for source in sorted(filter(admission.admits_source, sources), key=lambda source: source.qualified):
-        try:
-            with installed_packages_first():
-                tools = [(_point_of(tool, source), tool) for tool in source.load()()]
-        except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
-            fix = f"repair that, or uninstall {source.distribution}"
-            problems.append(LoadProblem.of(source, f"{type(error).__name__}: {error}", fix, error))
-            continue
-        for point, tool in tools:
-            if tool.error:
-                problems.append(LoadProblem.of(point, tool.error, tool.fix))
-            else:
-                points.append(point)
-    return points
+def _points_of(source: EntryPoint, problems: list[LoadProblem], packages: list[str]) -> list[EntryPoint]:
+    """Return the tools of a source; an origin that cannot be used is a problem, and a package without known tools."""
+    try:
+        with installed_packages_first():
+            tools = [(_point_of(tool, source), tool) for tool in source.load()()]
+    except (Exception, SystemExit) as error:  # noqa: BLE001  (code of the package)
+        fix = f"repair that, or uninstall {source.distribution}"
+        problems.append(LoadProblem.of(source, f"{type(error).__name__}: {error}", fix, error))
+        packages.append(source.name)
+        return []
+    for point, tool in tools:
+        if tool.error:
+            problems.append(LoadProblem.of(point, tool.error, tool.fix))
+            packages.append(point.distribution)
+    return [point for point, tool in tools if not tool.error]
 
 
 def _point_of(tool: Any, source: EntryPoint) -> EntryPoint:
     package = normalize(f"{source.name}:{tool.origin}")
     return EntryPoint(tool.name, tool.value, package, tool.version, tool.folder, tool.fix, tool, tool.remote)
-
-
-def _patterns(patterns: Iterable[str] | None, variable: str) -> list[str] | None:
-    if patterns is not None:
-        return split_patterns(patterns)
-    text = os.environ.get(variable)
-    return None if text is None else split_patterns(text) if text.strip(", ") else []

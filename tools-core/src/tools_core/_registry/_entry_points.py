@@ -96,11 +96,12 @@ class Distribution(NamedTuple):
     error: str = ""
 
     def entry_points(self, group: str) -> Iterator[EntryPoint]:
-        """Yield the entry points of a group; lines of another form are skipped."""
-        is_inside = False
-        for line in map(str.strip, self.text.splitlines() if group in self.text else ()):
+        """Yield the entry points of a group, or of all groups for `ask_tools.*`; lines of another form are skipped."""
+        is_inside, prefix = False, group.removesuffix("*")
+        for line in map(str.strip, self.text.splitlines() if prefix in self.text else ()):
             if line.startswith("[") and line.endswith("]"):
-                is_inside = line.strip("[]") == group
+                title = line.strip("[]")
+                is_inside = title == group or (prefix != group and title.startswith(prefix))
             elif is_inside and "=" in line and not line.startswith("#"):
                 name, _, value = line.partition("=")
                 yield EntryPoint(name.strip(), value.strip(), self.name, self.version, self.folder)

@@ -1,7 +1,7 @@
 """`ask-tools.lock`: the trusted tools with their definitions; `ask-tools lock` writes it.
 
     {"version": 1,
-     "distributions": {"tools-weather": "1.0"},
+     "distributions": {"tools-weather": "1.0", "tools-runtime": "0.1"},
      "tools": {"tools-weather:forecast": {"entry_point": "forecast = tools_weather:forecast",
                                           "sha256": "...", "definition": {...}}}}
 
@@ -15,11 +15,13 @@ import json
 import os
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core._registry._entry_points import EntryPoint
-from tools_core._tools._tool import Tool
 from tools_core.files import replace
+
+if TYPE_CHECKING:  # commands that read a lock need no tools
+    from tools_core._tools._tool import Tool
 
 _VERSION = 1
 
@@ -37,7 +39,7 @@ class LockedTool(NamedTuple):
 
 
 class Lock(NamedTuple):
-    """Versions by distribution, and tools by `distribution:name`."""
+    """Versions by distribution, also of those with commands and plugins alone, and tools by `distribution:name`."""
 
     distributions: dict[str, str]
     tools: dict[str, LockedTool]

@@ -8,7 +8,8 @@ from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, V
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from tools_core._registry._discovery import GROUP, Admission, concrete_subclasses, discover
+from tools_core._registry._admission import TOOLS, Admission
+from tools_core._registry._discovery import concrete_subclasses, discover
 from tools_core._registry._entry import Entry, LoadProblem, origin_of
 from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._lock_file import read as read_lock
@@ -71,7 +72,7 @@ class Registry(Mapping[str, Tool]):
 
     def discover(
         self,
-        group: str = GROUP,
+        group: str = TOOLS,
         *,
         allow: Iterable[str] | None = None,
         deny: Iterable[str] | None = None,
@@ -85,14 +86,15 @@ class Registry(Mapping[str, Tool]):
         Args:
             group: The group of entry points.
             allow: Patterns as for `select`; other tools are blocked, and an empty list allows nothing. By default
-                `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing.
-            deny: Patterns of tools that are blocked in any case; by default `ASK_TOOLS_DENY`.
+                `ASK_TOOLS_ALLOW`, with commas; set but empty, it allows nothing. Patterns that match no installed tool
+                or package are problems.
+            deny: Patterns of tools and packages that are blocked in any case; by default `ASK_TOOLS_DENY`.
             paths: The folders to search; by default `sys.path` without the folder of the script or the current folder,
                 which Python puts first.
             lock: A file that `ask-tools lock` wrote. Tools that it does not name are blocked, and a tool with another
                 definition cannot be called. By default `ASK_TOOLS_LOCK`; None for no lock.
 
-        Raises: ValueError if the lock cannot be read.
+        Raises: ValueError for a malformed pattern, or a lock that cannot be read.
         """
         path = os.environ.get("ASK_TOOLS_LOCK") if lock is _FROM_ENVIRONMENT else lock
         admission = Admission(allow, deny, None if path is None else read_lock(path))
