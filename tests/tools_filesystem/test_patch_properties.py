@@ -202,7 +202,7 @@ def test_no_content_behind_a_prefix_is_taken_for_a_marker(kind, word):
 def some_file(chance):
     ending = chance.choice(["\n", "\n", "\r\n"])
     text = ending.join(["first", *chance.choices([*WORDS, "\t\u00e9"], k=chance.randint(0, 30))])
-    return (text + ending * (chance.random() < 0.8)).encode()
+    return (text + ending * (chance.random() < 0.8)).encode() if chance.random() < 0.8 else b""
 
 
 def changed_tree(chance, files):
@@ -236,7 +236,7 @@ def read_tree(folder):
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 def test_a_git_diff_turns_the_old_tree_into_the_new_tree(root):
     settings = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "core.autocrlf=false", "-c", "diff.renames=true"]
-    settings += ["-c", "core.quotePath=false", "-c", "commit.gpgsign=false"]
+    settings += ["-c", "commit.gpgsign=false"]
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 
     def git(*arguments):
@@ -253,7 +253,9 @@ def test_a_git_diff_turns_the_old_tree_into_the_new_tree(root):
         git("commit", "-qm", "old", "--allow-empty")
         write_tree(root, new)
         git("add", "-A")
-        diff = git("diff", "--cached", f"-U{case % 4}")
+        git("commit", "-qm", "new: - a\n\n- b", "--allow-empty")
+        command = chance.choice(["diff HEAD~", "show", "format-patch -1 --stdout", "diff --no-prefix HEAD~"])
+        diff = git(*command.split(), f"-U{case % 4}")
         write_tree(root, old)
         result = ApplyPatch(root).call(patch=diff)
         assert result.ok, result

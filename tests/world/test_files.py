@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -211,3 +212,78 @@ def test_lines_that_grep_shows_are_not_the_file(call, put):
     put("a.txt", "one\ntwo\n")
     call("grep", pattern="one|two")
     assert call("write_file", path="a.txt", content="").error_type == "conflict"
+
+
+# Patches.
+
+
+@pytest.fixture
+def git(workspace):
+    """Runs git as the user does."""
+
+    def run(*lines):
+        command = ["git", "-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        outputs = [
+            subprocess.run([*command, *line.split()], cwd=workspace, capture_output=True, check=True) for line in lines
+        ]
+        return outputs[-1].stdout.decode()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["diff --cached HEAD", "diff --cached HEAD --no-prefix", "diff --cached HEAD -U0", "diff --cached HEAD --binary"],
+)
+def test_what_git_shows_of_a_change_applies(call, put, git, workspace, shown):
+    git("init -q")
+    for name, content in {
+        "a": "a\n",
+        "empty": "",
+        "gone/empty": "",
+        "run.sh": "echo\n",
+        "old name": "x\ny\nz\n",
+    }.items():
+        put(name, content)
+    git("add .", "commit -qm 1")
+    put("a", "b\n")
+    put("pkg/__init__.py")
+    put("caf\u00e9 \u65e5.txt", "\u00e9\n")
+    (workspace / "gone/empty").unlink()
+    (workspace / "old name").rename(put("moved/new name"))
+    put("moved/new name", "x\ny\nZ\n")
+    (workspace / "run.sh").chmod(0o755)
+    diff = git("add -A", shown)
+    tree = git("write-tree")
+    git("reset -q --hard", "clean -fdq")
+    result = call("apply_patch", patch=diff)
+    assert result.ok, result.error
+    assert git("add -A", "write-tree") == tree
+
+
+@pytest.mark.parametrize("shown", ["format-patch -2 --stdout", "show HEAD~ HEAD", "log -p --reverse -2"])
+def test_what_git_shows_of_commits_applies(call, put, git, shown):
+    put("a", "a\n")
+    git("init -q", "add .", "commit -qm 1")
+    for number in (2, 3):
+        put("a", f"-- \n{number}\n")
+        put(f"caf\u00e9{number}", "")
+        git("add .", f"commit -qm {number}:-and-more")
+    tree, patch = git("write-tree"), git(shown)
+    git("reset -q --hard HEAD~2", "clean -fdq")
+    result = call("apply_patch", patch=patch)
+    assert result.ok, result.error
+    assert git("add -A", "write-tree") == tree
+
+
+DIFF = "--- a/t\n+++ b/t\n@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n@@ -6,3 +6,2 @@\n f\n-g\n h\n"
+
+
+@pytest.mark.parametrize("end", [*range(3, 7), *range(9, 11)])
+def test_a_diff_that_ends_too_early_changes_nothing(call, put, end):
+    file = put("t", "a\nb\nc\nd\ne\nf\ng\nh\n")
+    cut = "".join(DIFF.splitlines(keepends=True)[:end])
+    assert not call("apply_patch", patch=cut).ok
+    assert not call("apply_patch", patch=cut + "--- a/u\n+++ b/u\n@@ -0,0 +1 @@\n+u\n").ok
+    assert file.read_text() == "a\nb\nc\nd\ne\nf\ng\nh\n"
+    assert call("apply_patch", patch=DIFF).ok

@@ -66,7 +66,7 @@ class ApplyPatch(FileTool):
             commit(changes, context)
             _remember(changes, ledger_of(context.run_id))
         results = [_result(outcome) for outcome in plan.outcomes]
-        notes = [note for outcome in plan.outcomes for note in outcome.notes]
+        notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
         lines = [line for result in results for line in (_summary(result), *result["diff"])]
         content = "\n".join([*lines, *(f"[{note}]" for note in notes)])
         return Result.ok({"results": results, "notes": notes}, content=content)
@@ -85,14 +85,16 @@ def _result(outcome: Outcome) -> dict[str, Any]:
     section, applied = outcome.section, outcome.applied
     moved = {"moved_to": _printable(section.destination)} if section.destination else {}
     counts = {"added": applied.added, "removed": applied.removed}
+    modes = {} if section.is_executable is None else {"executable": section.is_executable}
     diff = applied.diff if section.action == "update" else []
-    return {"action": section.action, "path": _printable(section.path), **moved, **counts, "diff": diff}
+    return {"action": section.action, "path": _printable(section.path), **moved, **modes, **counts, "diff": diff}
 
 
 def _summary(result: Mapping[str, Any]) -> str:
     moved = f" -> {result['moved_to']}" if "moved_to" in result else ""
     verb = {"add": "Added", "update": "Updated", "delete": "Deleted"}[result["action"]]
-    return f"{verb} {result['path']}{moved} (+{result['added']} -{result['removed']})"
+    mode = {True: ", executable", False: ", not executable", None: ""}[result.get("executable")]
+    return f"{verb} {result['path']}{moved} (+{result['added']} -{result['removed']}{mode})"
 
 
 def _printable(path: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NoReturn
@@ -37,7 +38,7 @@ class Change:
     """A file to write, or to delete if `data` is None.
 
     `status` and `content` are the expected state; `is_forced` replaces any state. A replaced file keeps its
-    attributes, and a new one gets those of `model`. `state` is the file's state afterwards.
+    attributes, and a new one gets those of `model`, but for `is_executable`. `state` is the file's state afterwards.
     """
 
     place: Located
@@ -46,6 +47,7 @@ class Change:
     content: bytes | None = None
     is_forced: bool = False
     model: Located | None = None
+    is_executable: bool | None = None
     state: os.stat_result | None = field(default=None, init=False)
     _aside: str = field(default="", init=False)  # the name of the new content, or of the deleted file
 
@@ -61,7 +63,7 @@ class Change:
             os.unlink(aside, dir_fd=self.place.folder)
         self._aside = aside
         if self.data is not None:
-            self.state = self._write(aside, self.data)
+            self.state = self._write(aside, self.data, is_executable=self.is_executable)
 
     def apply(self) -> None:
         """Rename the new content into place."""
@@ -88,7 +90,8 @@ class Change:
             elif self._is_applied() and self.status is None:
                 os.unlink(name, dir_fd=folder)
             elif self._is_applied() and self.content is not None:
-                self._write(self._aside, self.content)
+                was_executable = self.status is not None and bool(self.status.st_mode & 0o111)
+                self._write(self._aside, self.content, is_executable=self.is_executable and was_executable)
                 os.replace(self._aside, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError as problem:
             return f"{self.place.argument!r} ({problem.strerror})"
@@ -120,7 +123,7 @@ class Change:
         now = self.place.status
         return now is not None and self.state is not None and os.path.samestat(now, self.state)
 
-    def _write(self, name: str, data: bytes) -> os.stat_result:
+    def _write(self, name: str, data: bytes, *, is_executable: bool | None) -> os.stat_result:
         """Write content beside the file, with its attributes and synced, and return its state."""
         folder, model = self.place.folder, self.place if self.place.status is not None else self.model
         descriptor, is_named = _open_aside(folder, name, 0o666 if model is None else 0o600)
@@ -130,6 +133,9 @@ class Change:
                 left = left[os.write(descriptor, left) :]
             if model is not None:
                 keep_attributes(f"/proc/self/fd/{model.folder}/{model.name}", model.state, descriptor)
+            if is_executable is not None:
+                mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+                os.fchmod(descriptor, mode | (mode & 0o444) >> 2 if is_executable else mode & ~0o111)
             os.fsync(descriptor)
             state = os.fstat(descriptor)
             if not is_named:  # named as late as possible: a crash before this leaves nothing behind

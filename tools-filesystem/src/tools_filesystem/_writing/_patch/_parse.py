@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tools_core import ToolError
 from tools_filesystem._writing._near_miss import quoted
 from tools_filesystem._writing._patch._sections import BLANK, Hunk, Section, hunk_of, refuse
-from tools_filesystem._writing._patch._unified import parse_unified
+from tools_filesystem._writing._patch._unified import NUMBERS, parse_unified
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -25,7 +25,6 @@ _ACTIONS: dict[str, Literal["add", "update", "delete"]] = {
     "delete file": "delete",
 }
 _HERE_DOCUMENT = re.compile(r"(?:apply_?patch\s+)?<<-?\s*['\"]?(\w+)['\"]?")
-_NUMBERS = re.compile(r"-(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})? @@")
 _MARKERS = (
     "'*** Add File: PATH', '*** Update File: PATH', '*** Move to: PATH' (below an update), '*** Delete File: PATH' "
     "or '*** End Patch'"
@@ -157,9 +156,12 @@ def _hunk(heads: Numbered, content: Numbered, *, at_end: bool) -> Hunk:
     start, anchors = None, list[bytes]()
     for _, line in heads:
         text = line[2:].rstrip("\r")
-        numbers = _NUMBERS.match(text.strip())
+        numbers = NUMBERS.match(f"@@ {text.strip()}")
         if numbers:
             start = int(numbers[1])
+            adds_alone = content and not any(line in BLANK or line[0] in " -" for _, line in content)
+            if adds_alone and numbers[2] != "0":
+                refuse(heads[0][0], "this hunk announces old lines, but has none; show a line above or below")
         elif text.strip(" @"):
             anchors.append(text.removeprefix(" ").encode())
     number = (heads or content or [(0, "")])[0][0]

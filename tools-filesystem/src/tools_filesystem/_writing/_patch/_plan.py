@@ -32,11 +32,6 @@ class Outcome(NamedTuple):
     section: Section
     applied: Applied
 
-    @property
-    def notes(self) -> list[str]:
-        """Notes on the patch and on how the file differs from it."""
-        return [*self.applied.notes, self.section.note] if self.section.note else self.applied.notes
-
 
 @dataclass(slots=True, eq=False)
 class _File:
@@ -48,6 +43,13 @@ class _File:
     before: bytes | None
     after: bytes | None
     model: Located | None = None
+    is_executable: bool | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether the content or the mode changes."""
+        was_executable = self.status is not None and bool(self.status.st_mode & 0o111)
+        return self.after != self.before or (self.is_executable is not None and self.is_executable != was_executable)
 
 
 class PatchPlan:
@@ -65,12 +67,15 @@ class PatchPlan:
         self.outcomes = [Outcome(section, self._apply(section)) for section in sections]
 
     def changes(self) -> list[Change]:
-        """Return one change for each file whose content changes."""
-        files = [file for file in self._files.values() if file.after != file.before]
+        """Return one change for each file whose content or mode changes."""
+        files = [file for file in self._files.values() if file.is_changed]
         return [
-            Change(place=file.place, data=file.after, status=file.status, content=file.before, model=file.model)
+            Change(
+                place=file.place, data=file.after, status=file.status, content=file.before, model=file.model,
+                is_executable=file.is_executable,
+            )
             for file in sorted(files, key=lambda file: file.after is None)  # new content before old files are deleted
-        ]
+        ]  # fmt: skip
 
     def _apply(self, section: Section) -> Applied:
         path = section.path
@@ -79,6 +84,7 @@ class PatchPlan:
             if file.after is not None:
                 raise ToolError(f"{path!r} exists: use '*** Update File:'. Nothing was changed.", "conflict")
             applied = apply_hunks(b"", section.hunks, path)
+            file.is_executable = section.is_executable
             self._put(file, applied.data)
             return applied
         file = self._file(path, follow=section.action == "update" and section.destination is None)
@@ -96,6 +102,7 @@ class PatchPlan:
             lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
             return applied._replace(removed=lines)
         if section.destination is None:
+            file.is_executable = file.is_executable if section.is_executable is None else section.is_executable
             self._put(file, applied.data)
             return applied
         goal = self._file(section.destination, new=True, follow=False)
@@ -103,6 +110,7 @@ class PatchPlan:
             message = f"{section.destination!r} exists, so {path!r} cannot be moved there"
             raise ToolError(f"{message}; choose another name. Nothing was changed.", "conflict")
         goal.model = file.model or file.place
+        goal.is_executable = file.is_executable if section.is_executable is None else section.is_executable
         self._put(goal, applied.data)
         self._put(file, None)
         return applied

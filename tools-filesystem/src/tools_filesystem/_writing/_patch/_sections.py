@@ -79,7 +79,8 @@ class Hunk(NamedTuple):
 class Section(NamedTuple):
     """The change of one file. Only an update can have a `destination`.
 
-    `shows_all` is set if the patch must show all lines of a file that it deletes. `note` is for the result.
+    `shows_all` is set if the patch must show all lines of a file that it deletes. `is_executable` is the new mode, if
+    the patch has one.
     """
 
     number: int
@@ -88,7 +89,7 @@ class Section(NamedTuple):
     hunks: tuple[Hunk, ...] = ()
     destination: str | None = None
     shows_all: bool = False
-    note: str = ""
+    is_executable: bool | None = None
 
 
 def hunk_of(
