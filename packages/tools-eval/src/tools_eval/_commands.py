@@ -5,12 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core.command import CommandError, ProgressLine, install_command, is_terminal, load_tools, write, write_json
+from tools_core.command import (
+    CommandError,
+    ProgressLine,
+    install_command,
+    is_terminal,
+    load_tools,
+    note,
+    write,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +37,8 @@ models: openai:gpt-5 and other models of tools-agent; replay:FILE.jsonl, a recor
 file; scripted:words, a script that compares words: it shows how evaluation works, and says nothing about models.
 
 Exit codes: 0 all attempts passed, or --min percent of them; with --baseline: no case is worse than before, beyond
-noise. 1 otherwise, or if a provider failed. 2 wrong usage.
+noise. 1 otherwise; if a provider failed or the budget was used up; and with --baseline if one of its cases has no
+result, or none is in common. 2 wrong usage.
 
 examples:
   ask-tools eval --model scripted:words
@@ -79,7 +90,7 @@ def run(options: Namespace) -> int:
             "no model: use --model PROVIDER:NAME, such as openai:gpt-5, or scripted:words, which needs no key"
         )
     _check_outputs(options)
-    baseline = _read_baseline(options.baseline)
+    baseline = _read_baseline(options.baseline, _names(options.patterns))
     try:
         cases = _cases(options.patterns)
         models = [_model(label) for label in options.model]
@@ -94,33 +105,37 @@ def run(options: Namespace) -> int:
         raise CommandError(str(error)) from error
     _write(report, baseline, options)
     if baseline is not None:
-        return int(any(change.verdict == "worse" for change in report.changes(baseline)))
-    is_complete = len(report.judged) == len(report.attempts) and not report.skipped
-    return 0 if is_complete and 100 * report.rate.share >= options.min else 1
+        failures = report.failures(baseline)
+        for failure in failures:
+            note(failure)
+        return 1 if failures else 0
+    return 0 if report.is_complete and 100 * report.rate.share >= options.min else 1
 
 
 def _cases(patterns: list[str]) -> list[Case]:
     """Return the cases of the files among the patterns, and of these the ones that other patterns select."""
     from tools_eval._cases import load_cases
 
-    paths = [pattern for pattern in patterns if Path(pattern).exists()]
-    names = [pattern for pattern in patterns if pattern not in paths]
+    names = _names(patterns)
+    paths = [pattern for pattern in patterns if pattern not in names]
     if missing := next((name for name in names if name.endswith((".toml", ".py"))), None):
         raise CommandError(f"the file {missing} does not exist")
     if not paths and not Path("evals").is_dir():
         hints = ["name a file of cases", "or write one: ask-tools eval --suggest TOOL > cases.toml"]
         raise CommandError("the folder evals does not exist here", *hints)
     cases = load_cases(*(paths or ["evals"]))
-    selected = [
-        case for case in cases if not names or any(fnmatchcase(text, name) for name in names for text in _texts(case))
-    ]
+    selected = [case for case in cases if _is_selected(names, [case.name, *case.expected_tools])]
     if not selected:
         raise CommandError(f"no case matches {' '.join(names) or ' '.join(paths)}")
     return selected
 
 
-def _texts(case: Case) -> list[str]:
-    return [case.name, *case.expected_tools]
+def _names(patterns: list[str]) -> list[str]:
+    return [pattern for pattern in patterns if not Path(pattern).exists()]
+
+
+def _is_selected(names: list[str], texts: list[str]) -> bool:
+    return not names or any(fnmatchcase(text, name) for name in names for text in texts)
 
 
 def _model(label: str) -> Model:
@@ -152,17 +167,20 @@ def _recording(models: list[Model], path: str) -> list[Model]:
     return [model._replace(provider=provider) for model, provider in zip(models, providers, strict=True)]
 
 
-def _read_baseline(path: str | None) -> Report | None:
+def _read_baseline(path: str | None, names: list[str]) -> Report | None:
+    """Return an earlier report, as far as patterns of names select its cases."""
     from tools_eval._report import Report
 
     if path is None:
         return None
     try:
-        return Report.from_dict(json.loads(Path(path).read_text("utf-8")))
+        report = Report.from_dict(json.loads(Path(path).read_text("utf-8")))
     except OSError as error:
         raise CommandError(f"--baseline {path}: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
         raise CommandError(f"--baseline {path} is not the output of ask-tools eval --json") from error
+    selected = [attempt for attempt in report.attempts if _is_selected(names, [attempt.case, attempt.expected])]
+    return replace(report, attempts=selected)
 
 
 def _check_outputs(options: Namespace) -> None:

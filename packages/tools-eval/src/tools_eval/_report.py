@@ -44,9 +44,16 @@ class Rate(NamedTuple):
         return max(0.0, (center - margin) / (1 + square)), min(1.0, (center + margin) / (1 + square))
 
     def compare(self, before: Rate) -> str:
-        """Return "better", "worse", "same" or "within noise", by Newcombe's interval of the difference."""
+        """Return "better", "worse", "same", "within noise" or "no result", by Newcombe's interval of the difference.
+
+        From all to none is worse, and from none to all better, whatever the number of attempts.
+        """
+        if not self.total:
+            return "no result"
         if self.share == before.share:
             return "same"
+        if {self.share, before.share} == {0, 1}:
+            return "better" if self.share else "worse"
         low, high = self.interval
         low_before, high_before = before.interval
         difference = self.share - before.share
@@ -58,7 +65,7 @@ class Rate(NamedTuple):
 
     def __str__(self) -> str:
         low, high = self.interval
-        return f"{self.passed}/{self.total} ({low:.0%} to {high:.0%})"
+        return f"{self.passed}/{self.total} ({low:.0%} to {high:.0%})" if self.total else "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +117,7 @@ class Blame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A case that is better or worse than in an earlier report, and the sentences that changed meanwhile."""
+    """A case that is better or worse than in an earlier report, or has no result; and the sentences that changed."""
 
     case: str
     model: str
@@ -181,21 +188,34 @@ class Report:
         )
 
     def changes(self, baseline: Report) -> list[Change]:
-        """Return the cases whose rate differs from that of an earlier report."""
-        before = baseline.rates("case", "model")
+        """Return the cases of an earlier report, for the models of this one, whose rate differs or is missing."""
+        models, after = {attempt.model for attempt in self.attempts}, self.rates("case", "model")
         expected = {attempt.case: {attempt.expected, attempt.chosen} for attempt in self.judged}
-        return [
-            Change(
-                case=case,
-                model=model,
-                verdict=rate.compare(before[case, model]),
-                before=before[case, model],
-                after=rate,
-                edits=[edit for tool in sorted(expected[case]) for edit in self._edits(baseline, tool)],
-            )
-            for (case, model), rate in self.rates("case", "model").items()
-            if (case, model) in before and rate.share != before[case, model].share
-        ]
+        changes: list[Change] = []
+        for (case, model), before in baseline.rates("case", "model").items():
+            rate = after.get((case, model), Rate(0, 0))
+            if model not in models or rate.compare(before) == "same":
+                continue
+            edits = [edit for tool in sorted(expected.get(case, ())) for edit in self._edits(baseline, tool)]
+            verdict = rate.compare(before)
+            changes.append(Change(case=case, model=model, verdict=verdict, before=before, after=rate, edits=edits))
+        return changes
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether each attempt has a reply, and there is at least one."""
+        return bool(self.judged) and len(self.judged) == len(self.attempts) and not self.skipped
+
+    def failures(self, baseline: Report) -> list[str]:
+        """Return the reasons for which this report does not pass an earlier one, one per line; empty if it does."""
+        errors, cases = len(self.attempts) - len(self.judged), baseline.rates("case", "model")
+        reasons = [f"attempts without a reply, because their provider failed: {errors}"] * bool(errors)
+        reasons += [f"attempts that the budget did not allow: {self.skipped}"] * bool(self.skipped)
+        if not cases.keys() & self.rates("case", "model").keys():
+            labels = sorted({model for _, model in cases})
+            reasons.append(f"no result in common with the baseline, whose models are {', '.join(labels) or 'none'}")
+        changes = [change for change in self.changes(baseline) if change.verdict in ("worse", "no result")]
+        return reasons + [f"{change.verdict}: {change.case} ({change.model})" for change in changes]
 
     def _edits(self, baseline: Report, tool: str) -> list[str]:
         new, old = (

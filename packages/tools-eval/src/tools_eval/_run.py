@@ -136,6 +136,10 @@ class _Evaluation:
                 replies = await (self._execute(case, model) if case.workspace else self._ask(case, model, definitions))
             except ProviderError as error:
                 attempt = replace(attempt, error=str(error))
+            except (CaseError, CommandError):
+                raise
+            except Exception as error:  # noqa: BLE001  (a bug of one provider does not end the evaluation of others)
+                attempt = replace(attempt, error=f"{type(error).__name__}: {error}")
             else:
                 attempt = self._judge(attempt, case, replies, definitions, seconds=monotonic() - start)
             self.on_attempt(attempt)
@@ -147,7 +151,9 @@ class _Evaluation:
         calls = [call for reply in replies for call in reply.tool_calls]
         schemas = {name: definition["input_schema"] for name, definition in definitions.items()}
         expected, chosen = case.chosen(calls)
-        cost = self._cost(replies)
+        problems, cost = case.judge(calls, schemas), self._cost(replies)
+        if not calls and not any(reply.content.strip() for reply in replies):
+            problems = problems or ["the model answered nothing"]
         self.spent += cost or 0.0
         return replace(
             attempt,
@@ -155,7 +161,7 @@ class _Evaluation:
             chosen=chosen,
             calls=[{"name": call.name, "arguments": _arguments(call)} for call in calls],
             text=replies[-1].content if replies else "",
-            problems=case.judge(calls, schemas),
+            problems=problems,
             tokens=sum(reply.usage.total_tokens for reply in replies if reply.usage),
             cost=cost,
             seconds=round(seconds, 3),

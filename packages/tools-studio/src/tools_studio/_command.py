@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _EPILOG = """\
 Only your browser can use the application: it listens on 127.0.0.1, and the printed address contains a random token for
-one browser. It runs tools with your rights, as `ask-tools call` does, and first shows the decision of the policy and the
-effects.
+one browser. It runs tools with your rights, as `ask-tools call` does, and first shows the decision of the policy and
+the effects.
 Ctrl-C ends it. Exit codes: 0 ended, 2 wrong usage.
 
 examples:

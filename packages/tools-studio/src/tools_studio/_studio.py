@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cached_property
+from functools import cached_property, partial
 from secrets import token_urlsafe
 from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,8 @@ class Studio:
         )
         environment.filters.update(
             markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
-            ago=rendering.ago, segment=lambda name: quote(name, safe=""), setting=rendering.setting, compact=as_json, pretty=pretty,
+            ago=rendering.ago, setting=rendering.setting, compact=as_json, pretty=pretty,
+            segment=partial(quote, safe=""),
         )  # fmt: skip
         values: dict[str, Any] = {
             "studio": self,
