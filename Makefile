@@ -53,7 +53,7 @@ demo: ## list, call and create tools
 	@$(MAKE) --no-print-directory VENV=.cache/demo .cache/demo/.demo
 	@bash tests/ecosystem/demo.sh .cache/demo
 
-test: $(VENV)/.test ## run the fast tests, in under three minutes
+test: $(VENV)/.test ## run the fast tests, on all processors: some minutes
 	$(PYTEST)
 
 test-slow: $(VENV)/.slow test-user ## run the slow tests: installation, clusters, crashes, sandboxes, large files

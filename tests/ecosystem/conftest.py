@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
+import threading
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -151,3 +154,75 @@ def package(tmp_path):
         return next(folder.glob("*.whl"))
 
     return package
+
+
+class Shell:
+    """One bash that runs a page's commands, each after the other, as a person types them."""
+
+    MARK = "the-command-has-ended"
+
+    def __init__(self, folder, variables):
+        self._process = subprocess.Popen(
+            ["bash", "--norc"],
+            cwd=folder,
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+        self.folder = Path(folder)
+
+    def run(self, command):
+        """Run a command, and return its output and exit code; `folder` is where the shell is then."""
+        return self._type(f"eval {shlex.quote(command)} </dev/null\n")
+
+    def paste(self, lines):
+        """Run lines as they are, so that a command may swallow those that follow; return output and failed commands."""
+        output, _ = self._type(f"trap 'echo {self.MARK}: $BASH_COMMAND' ERR\n{lines}\ntrap - ERR\n")
+        failed = [line for line in output.splitlines() if line.startswith(f"{self.MARK}: ")]
+        return output, failed
+
+    def _type(self, text):
+        limit = threading.Timer(TIMEOUT, self._process.kill)
+        limit.start()
+        self._process.stdin.write(f"{text}printf '\\n%s %s %s\\n' {self.MARK} $? \"$PWD\"\n")
+        self._process.stdin.flush()
+        lines = []
+        for line in self._process.stdout:
+            if line.startswith(f"{self.MARK} "):
+                _, code, folder = line.rstrip("\n").split(" ", 2)
+                self.folder = Path(folder)
+                limit.cancel()
+                return "".join(lines).removesuffix("\n"), int(code)
+            lines.append(line)
+        raise AssertionError(f"the shell ended at: {text}\n{''.join(lines)}")
+
+    def close(self):
+        self._process.communicate()
+
+
+@pytest.fixture
+def shell(tmp_path_factory):
+    """`shell(folder, **variables)`: a shell in an environment that has the test's packages, and may be installed in."""
+    shells = []
+
+    def start(folder, **variables):
+        environment = tmp_path_factory.mktemp("environment") / "venv"
+        run([sys.executable, "-m", "venv", "--without-pip", environment], cwd=environment.parent)
+        python = environment / "bin/python"
+        (site_packages,) = environment.glob("lib/python*/site-packages")
+        theirs = sysconfig.get_path("purelib")
+        (site_packages / "theirs.pth").write_text(f"import site; site.addsitedir({theirs!r})\n")
+        command = environment / "bin/ask-tools"
+        command.write_text(f"#!{python}\nimport sys\nfrom tools_core.command import main\nsys.exit(main())\n")
+        command.chmod(0o755)
+        path = os.pathsep.join([str(environment / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+        offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_ROOT_USER_ACTION": "ignore"}
+        home = {"PATH": path, "HOME": str(folder), "PYTHONWARNINGS": "error"}
+        shells.append(Shell(folder, clean_environ(**offline, **home, **variables)))
+        return shells[-1]
+
+    yield start
+    for each in shells:
+        each.close()

@@ -1,9 +1,10 @@
 """Every block of every page and every example runs and prints the documented output.
 
-`python` blocks run as separate programs; lines `#> ...` are the expected output. A block that begins with `# name.py`
-or `# name.toml` is saved under that name. `console` blocks run the lines `$ ...` in a shell and compare their output
-with the following lines, in which `...` stands for any text. The blocks of a page run in order and share a folder. An
-example prints the lines of the comment `# Output:` at its end.
+A page is one session of a shell, as for a person who follows it: a folder that a block enters is the folder of the
+next one. `bash` blocks are pasted as a whole. `console` blocks run the lines `$ ...` and compare their output with the
+following lines, in which `...` stands for any text. `python` blocks run as separate programs; lines `#> ...` are the
+expected output. A block that begins with `# name.py` or `# name.toml` is saved under that name. An example prints the
+lines of the comment `# Output:` at its end.
 """
 
 from __future__ import annotations
@@ -55,35 +56,26 @@ UNTYPED = {ROOT / "docs/formats.md", *ELSEWHERE}
 TYPED = [page for page in PAGES if page not in UNTYPED and any(block[1] == "python" for block in blocks(page))]
 
 
-def environ(folder):
-    scripts = str(Path(sys.executable).parent)
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("ASK_TOOLS_", "PYTHON"))}
-    path = os.pathsep.join([scripts, os.environ["PATH"]])
-    return variables | {"PATH": path, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"}
-
-
-def run(command, folder, **options):
+def run(command, folder):
     return subprocess.run(
         command,
         cwd=folder,
-        env=environ(folder),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
         encoding="utf-8",
+        env={**os.environ, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"},
         timeout=300,
         check=False,
-        **options,
     )
 
 
-def run_python(text, folder, location):
+def run_python(text, shell, location):
     name = re.match(r"# (\w+\.py)\n", text)
-    program = folder / (name[1] if name else "block.py")
+    program = shell.folder / (name[1] if name else "block.py")
     program.write_text(text, encoding="utf-8")
-    process = run([sys.executable, program.name], folder)
-    assert process.returncode == 0, f"{location}\n{process.stdout}"
+    output, code = shell.run(f"python {program.name}")
+    assert code == 0, f"{location}\n{output}"
     if not name:
         program.unlink()
     assert not re.search(r"^\s*# > ", text, re.MULTILINE), (
@@ -91,16 +83,21 @@ def run_python(text, folder, location):
     )
     expected = re.findall(r"^\s*#> ?(.*)$", text, re.MULTILINE)
     if expected:
-        assert process.stdout.splitlines() == expected, location
+        assert output.splitlines() == expected, location
 
 
-def run_console(text, folder, location):
+def run_console(text, shell, location):
     parts = re.split(r"^\$ (.*)\n", text, flags=re.MULTILINE)
     assert not parts[0].strip(), f"{location}: a console block begins with a command"
     for command, expected in zip(parts[1::2], parts[2::2], strict=True):
-        process = run(command, folder, shell=True)  # noqa: S604 - a page shows what a user types
-        assert process.returncode == 0, f"{location}: {command}\n{process.stdout}"
-        assert matches(process.stdout, expected), f"{location}: {command}\n{process.stdout}\nis not\n{expected}"
+        output, code = shell.run(command)
+        assert code == 0, f"{location}: {command}\n{output}"
+        assert matches(output, expected), f"{location}: {command}\n{output}\nis not\n{expected}"
+
+
+def run_bash(text, shell, location):
+    output, failed = shell.paste(text)
+    assert not failed, f"{location}\n{output}"
 
 
 def matches(output, expected):
@@ -149,22 +146,21 @@ def tidy(text):
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=() if page in QUICK else pytest.mark.slow) for page in PAGES], ids=name_of
 )
-def test_every_block_of_a_page_runs_and_shows_its_real_output(page, tmp_path, model_server, monkeypatch):
-    for provider in ("OPENAI", "ANTHROPIC"):
-        monkeypatch.setenv(f"{provider}_BASE_URL", model_server(forecast).url)
-        monkeypatch.setenv(f"{provider}_API_KEY", "none")
+def test_every_block_of_a_page_runs_in_one_shell_and_shows_its_real_output(page, tmp_path, model_server, shell):
+    providers = {f"{name}_BASE_URL": model_server(forecast).url for name in ("OPENAI", "ANTHROPIC")}
+    keys = {f"{name}_API_KEY": "none" for name in ("OPENAI", "ANTHROPIC")}
+    session = shell(tmp_path, **providers, **keys)
+    runners = {"python": run_python, "console": run_console, "bash": run_bash}
     for line, language, text in blocks(page):
         location = f"{page.relative_to(ROOT).as_posix()}:{line}"
         if language == "python" and page in ELSEWHERE:
             continue
-        if language == "python":
-            run_python(text, tmp_path, location)
-        elif language == "console":
-            run_console(text, tmp_path, location)
+        if language in runners:
+            runners[language](text, session, location)
         else:
-            if name := re.match(r"# (\w+\.toml)\n", text):
-                (tmp_path / name[1]).write_text(text, encoding="utf-8")
-            assert language in NOT_RUN, f"{location}: a block is python, console, or one of {sorted(NOT_RUN)}"
+            if name := re.match(r"# ([\w/]+\.toml)\n", text):
+                (session.folder / name[1]).write_text(text, encoding="utf-8")
+            assert language in NOT_RUN, f"{location}: a block is one of {sorted({*runners, *NOT_RUN})}"
 
 
 @pytest.mark.slow

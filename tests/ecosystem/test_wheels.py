@@ -159,7 +159,7 @@ def test_installing_tools_core_installs_one_distribution(install):
 def install_command(page):
     """Return the arguments of the first `pip install` of a page."""
     text = (ROOT / page).read_text(encoding="utf-8").replace("\\\n", "")
-    return shlex.split(re.search(r"^pip install (\.[^#\n]*)", text, re.MULTILINE)[1])
+    return shlex.split(re.search(r"^pip install ((?:-r|\.)[^#\n]*)", text, re.MULTILINE)[1])
 
 
 # These run with the user's settings of pip and uv, since dependencies come from the index.
@@ -170,13 +170,16 @@ def test_the_pip_command_of_a_page_installs_from_source(environment, page):
     assert environment.ask_tools("list", "--json").returncode == 0
 
 
-def test_the_uv_command_of_the_readme_installs_from_source(environment):
+def test_the_uv_command_of_the_readme_installs_copies_from_source(environment):
     uv = shutil.which("uv", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if uv is None:
         pytest.skip("uv is not installed")
     command = [uv, "pip", "install", "--quiet", "--python", environment.interpreter]
     subprocess.run([*command, *install_command("README.md")], cwd=ROOT, check=True)
     assert environment.ask_tools("run", "--help").returncode == 0
+    sources = [path.read_text(encoding="utf-8") for path in environment.site_packages().glob("*/direct_url.json")]
+    assert len(sources) > 10
+    assert [source for source in sources if '"editable":true' in source.replace(" ", "")] == []
 
 
 def test_an_editable_install_imports_core_and_scaffold_from_the_checkout(environment):
