@@ -153,10 +153,6 @@ def test_git_commits_in_a_preview_and_the_commit_is_applied(day, run_in):
         run_in(copy, ("bash", {"command": "git status"}))
         assert copy.changes().summary() == "no changes"
         run_in(copy, ("bash", {"command": "git checkout -qb work && echo b > a.txt && git commit -qam 'Change a'"}))
-        with pytest.raises(ConflictError, match=r"copy remains: a\.txt$"):  # the touched file alone
-            copy.apply()
-    with Workspace(day.workspace).copy() as copy:
-        run_in(copy, ("bash", {"command": "git checkout -qb work && echo b > a.txt && git commit -qam 'Change a'"}))
         day.shell("git update-index --really-refresh --force-write-index && git status")
         copy.apply()
     assert day.shell("git log -1 --format='%an: %s' work") == "Ada Lovelace: Change a\n"

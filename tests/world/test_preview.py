@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from pathlib import Path
 
 import pytest
+
+from tools_workspace import ConflictError, Workspace, WorkspaceError
 
 
 def function(name, arguments, number):
@@ -131,3 +135,145 @@ def test_a_preview_runs_tools_that_state_that_they_are_confined(day, preview, ho
     assert "needs approval" not in output
     assert day.ask_tools("changes", "--stat").splitlines()[:2] == ["added a.txt", "added b.txt"]
     assert "added stamp" in output
+
+
+@pytest.fixture
+def copy(day):
+    """A copy of a workspace with a file in a folder."""
+    day.write({"notes.txt": "notes\n", "sub/git": "program\n", "main.c": "old\n"})
+    return Workspace(day.workspace).copy()
+
+
+def test_nothing_is_applied_but_what_was_shown(day, copy):
+    Path(copy.path, "notes.txt").write_text("better\n")
+    Path(copy.path, "sub/git").write_text("other\n")
+    shown = copy.changes()
+    Path(copy.path, "notes.txt").write_text("evil\n")
+    with pytest.raises(WorkspaceError, match=r"notes\.txt changed since it was shown, so nothing was applied"):
+        copy.apply(shown=shown)
+    copy.apply(["sub/git"], shown=shown)
+    assert (day.read("notes.txt"), day.read("sub/git")) == ("notes\n", "other\n")
+
+
+LATER = {
+    "another mode": lambda copy: os.chmod(f"{copy.path}/notes.txt", 0o600),
+    "a link": lambda copy: (os.unlink(f"{copy.path}/notes.txt"), os.symlink("/etc/passwd", f"{copy.path}/notes.txt")),
+    "nothing": lambda copy: os.unlink(f"{copy.path}/notes.txt"),
+    "a folder": lambda copy: (os.unlink(f"{copy.path}/notes.txt"), os.mkdir(f"{copy.path}/notes.txt")),
+    "a file in a folder that became a link": lambda copy: (
+        os.rename(f"{copy.path}/sub", f"{copy.path}/old"),
+        os.symlink("old", f"{copy.path}/sub"),
+    ),
+}
+
+
+@pytest.mark.parametrize("later", LATER.values(), ids=LATER)
+def test_a_path_that_was_shown_is_not_applied_with_another_kind(day, copy, later):
+    Path(copy.path, "notes.txt").write_text("better\n")
+    Path(copy.path, "sub/git").write_text("other\n")
+    shown = copy.changes()
+    later(copy)
+    with pytest.raises(WorkspaceError, match="changed since it was shown, so nothing was applied"):
+        copy.apply(shown=shown)
+    assert (day.read("notes.txt"), day.read("sub/git")) == ("notes\n", "program\n")
+
+
+def test_the_command_applies_nothing_but_what_it_has_shown(day, copy):
+    Path(copy.path, "notes.txt").write_text("better\n")
+    day.ask_tools("changes")
+    Path(copy.path, "notes.txt").write_text("evil\n")
+    assert "look again: notes.txt" in day.ask_tools("apply", exit_code=1)
+    assert "+evil" in day.ask_tools("changes")
+    day.ask_tools("apply")
+    assert day.read("notes.txt") == "evil\n"
+
+
+def test_a_build_notices_what_was_applied_and_what_was_undone(day):
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    day.write({"main.c": "old\n", "Makefile": "out: main.c\n\tcp main.c out\n"})
+    with Workspace(day.workspace).copy() as copy:
+        Path(copy.path, "main.c").write_text("new\n")
+        os.utime(f"{copy.path}/main.c", (1, 1))
+        day.shell("make")
+        copy.apply()
+    day.shell("make")
+    assert day.read("out") == "new\n"
+    Workspace(day.workspace).undo()
+    day.shell("make")
+    assert day.read("out") == "old\n"
+
+
+@pytest.fixture
+def outside(home):
+    """A folder beside the workspace, with a program."""
+    (home / "bin").mkdir()
+    (home / "bin/keep").write_text("keep\n")
+    return home / "bin"
+
+
+def replace_by_link(folder, target):
+    """Do what a model may do at any moment: put a link in the place of a folder."""
+    os.rename(folder, f"{folder}.old")
+    os.symlink(target, folder)
+
+
+def test_nothing_is_applied_through_a_folder_that_became_a_link(day, copy, outside):
+    Path(copy.path, "sub/keep").write_text("evil\n")
+    Path(copy.path, "sub/git").unlink()
+    replace_by_link(day.workspace / "sub", outside)
+    with pytest.raises(ConflictError, match="sub/keep"):
+        copy.apply()
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"keep": "keep\n"}
+
+
+def test_nothing_is_undone_through_a_folder_that_became_a_link(day, copy, outside):
+    Path(copy.path, "sub/git").unlink()
+    Path(copy.path, "sub/keep").write_text("keep\n")  # equal to a file outside
+    copy.apply()
+    replace_by_link(day.workspace / "sub", outside)
+    with pytest.raises(ConflictError, match="nothing was undone: sub/git, sub/keep"):
+        Workspace(day.workspace).undo()
+    assert [path.name for path in outside.iterdir()] == ["keep"]
+
+
+def test_nothing_is_shown_or_copied_from_behind_a_link(day, copy, outside, home):
+    (outside / "git").write_text("secret\n")
+    replace_by_link(Path(copy.path, "sub"), outside)
+    assert "secret" not in copy.changes().diff()
+    replace_by_link(day.workspace / "sub", outside)
+    other = Workspace(day.workspace).copy()
+    assert os.readlink(f"{other.path}/sub") == str(outside)
+    assert not [path for path in Path(home, ".cache").rglob("*") if path.is_file() and "secret" in path.read_text()]
+
+
+@pytest.mark.parametrize("is_outside", [False, True])
+def test_a_link_and_a_folder_replace_each_other(day, outside, is_outside):
+    day.write({"v1/app": "1\n", "folder/app": "1\n", "folder/deep/app": "1\n"})
+    target = str(outside) if is_outside else "v1"
+    os.symlink(target, day.workspace / "link")
+    copy = Workspace(day.workspace).copy()
+    os.unlink(f"{copy.path}/link")
+    os.makedirs(f"{copy.path}/link/deep")
+    for name in ("app", "keep", "deep/app"):
+        Path(copy.path, "link", name).write_text("2\n")
+    shutil.rmtree(f"{copy.path}/folder")
+    os.symlink(target, f"{copy.path}/folder")
+    copy.apply()
+    assert (day.read("link/app"), day.read("link/deep/app"), day.read("v1/app")) == ("2\n", "2\n", "1\n")
+    assert os.readlink(day.workspace / "folder") == target
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"keep": "keep\n"}
+    Workspace(day.workspace).undo()
+    assert os.readlink(day.workspace / "link") == target
+    assert (day.read("folder/app"), day.read("folder/deep/app")) == ("1\n", "1\n")
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"keep": "keep\n"}
+    copy.discard()
+
+
+def test_a_folder_with_the_users_files_is_not_replaced_by_a_link(day, copy):
+    shutil.rmtree(f"{copy.path}/sub")
+    os.symlink("main.c", f"{copy.path}/sub")
+    day.write({"sub/mine": "mine\n"})
+    with pytest.raises(ConflictError, match="nothing was applied"):
+        copy.apply()
+    assert (day.read("sub/mine"), day.read("sub/git")) == ("mine\n", "program\n")

@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
-RESOLVE_NO_MAGICLINKS, RESOLVE_BENEATH = 0x02, 0x08
+RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 # The ABI versions of Landlock that added rules for truncating files, for TCP, and for signals and abstract sockets.
 LANDLOCK_TRUNCATE, LANDLOCK_TCP, LANDLOCK_SCOPES = 3, 4, 6

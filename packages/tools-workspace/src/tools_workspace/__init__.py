@@ -13,7 +13,8 @@ workspace.undo()
 """
 
 from tools_workspace._apply import ConflictError
-from tools_workspace._changes import Change, Changes
+from tools_workspace._change import Change
+from tools_workspace._changes import Changes
 from tools_workspace._history import Changeset
 from tools_workspace._tree import WorkspaceError
 from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError

@@ -4,22 +4,22 @@ An application first copies the old content of each path into the folder of its 
 only then touches the workspace. New files are written beside the old ones before the first of them is replaced. Each
 step brings a path from one recorded content to another, and does nothing if it is there already. So an interrupted
 application or undo is reverted by running its steps backwards, as often as necessary.
+
+Files get new modification times, by which build tools notice them.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from tools_workspace import _history as history
-from tools_workspace._changes import Change
-from tools_workspace._tree import State, WorkspaceError, fingerprint, is_git_index, remove_tree, state_of
-
-Fingerprint = Sequence[str | int] | None
+from tools_workspace._change import Change
+from tools_workspace._copy import FileCopier
+from tools_workspace._steps import Steps, is_at
+from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index, remove_tree, same
 
 
 class ConflictError(WorkspaceError):
@@ -30,202 +30,118 @@ class ConflictError(WorkspaceError):
         super().__init__(f"{message}: {', '.join(self.paths)}")
 
 
-def check_originals(workspace: str, copy_id: str, paths: Iterable[str], originals: Mapping[str, Sequence[Any]]) -> None:
+def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], originals: Mapping[str, Any]) -> None:
     """Raise ConflictError if a path is neither as the copy found it nor as the latest changeset of the copy left it.
 
-    The copy found the states `originals`, and fingerprints for the indexes of git.
+    The copy found the states `originals`, each with a hash of the content if it is known.
     """
-    left: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for changeset in reversed(history.changesets(workspace)):
-        if changeset.copy == copy_id:
+    left: dict[str, Fingerprint] = {}
+    for changeset in reversed(history.changesets(workspace.path)):
+        if changeset.copy == copy_id and changeset.state in ("applied", "undone"):
             side = "old" if changeset.state == "undone" else "new"
-            left |= {step["path"]: (step, side) for step in history.read_journal(changeset.id)["steps"]}
+            left |= {step["path"]: step[side] for step in history.read_journal(changeset.id)["steps"]}
+    paths_of_links = frozenset(paths)
 
     def has_changed(path: str) -> bool:
-        place = os.path.join(workspace, path)
         if path in left:
-            return not _is_at(workspace, *left[path])
-        if path not in originals or is_git_index(path):
-            return fingerprint(place) != originals.get(path)
-        state = state_of(place)
-        return state is None or state.has_changed(State(*originals[path]))
+            return not same(workspace.fingerprint(path, paths_of_links), left[path])
+        if path not in originals:
+            return workspace.fingerprint(path, paths_of_links) is not None
+        *fields, content = originals[path]
+        before, now = State(*fields), workspace.state(path)
+        if now is None or now.mode != before.mode or now.kind == "folder":
+            return now is None or now.mode != before.mode
+        if now == before and not is_git_index(path):
+            return False
+        current = workspace.fingerprint(path)  # touched, or saved with the same content?
+        return not content or current is None or current[2] != content
 
     if conflicts := [path for path in paths if has_changed(path)]:
-        message = f"{workspace} changed since the copy was made, so nothing was applied and the copy remains"
+        message = f"{workspace.path} changed since the copy was made, so nothing was applied and the copy remains"
         raise ConflictError(message, conflicts)
 
 
-def apply(workspace: str, copy: str, changes: Sequence[Change], details: Mapping[str, str]) -> str:
-    """Apply changes of the folder `copy`, and return the id of the changeset."""
+def apply(
+    workspace: Tree, copy: Tree, changes: Sequence[Change], shown: Mapping[str, Fingerprint], details: Mapping[str, str]
+) -> str:
+    """Apply changes of a copy, whose paths have the fingerprints `shown`; return the id of the changeset."""
     id = history.new_id()
-    backup = history.backup_of(id)
+    paths = sorted({path for change in changes for path in (change.path, change.old_path)})
     try:
-        os.makedirs(backup, mode=0o700)
-        steps = []
-        for path in sorted({path for change in changes for path in (change.path, change.old_path)}):
-            old = _back_up(os.path.join(workspace, path), os.path.join(backup, path))
-            steps.append({"path": path, "old": old, "new": fingerprint(os.path.join(copy, path))})
-        journal = {"workspace": workspace, "time": time.time(), "state": "applying", "steps": steps, **details}
+        os.makedirs(history.backup_of(id), mode=0o700)
+        with Tree(history.backup_of(id)) as backup:
+            steps = [
+                {"path": path, "old": _back_up(workspace, backup, path, paths), "new": shown[path]} for path in paths
+            ]
+        journal = {"workspace": workspace.path, "time": time.time(), "state": "applying", "steps": steps, **details}
         history.write_journal(id, journal | {"changes": [str(change) for change in changes]})
     except BaseException:
         remove_tree(history.folder_of(id))
         raise
     try:
-        skipped = _run_steps(id, "old", "new", copy)
-        if skipped:
-            message = f"{workspace} changed at this moment, so nothing was applied and the copy remains"
+        if skipped := Steps(id, steps, workspace, copy, "old", "new").run():
+            message = f"{workspace.path} changed at this moment, so nothing was applied and the copy remains"
             raise ConflictError(message, skipped)
     except (OSError, WorkspaceError):
-        revert(id)
+        revert(workspace, id)
         raise
     history.set_state(id, "applied")
     return id
 
 
-def undo(id: str) -> None:
+def undo(workspace: Tree, id: str) -> None:
     """Restore the old content of every path; nothing if one of them changed since, which is a ConflictError."""
     journal = history.read_journal(id)
-    if journal["state"] == "undone":
-        raise WorkspaceError(f"{id} is undone already")
+    if journal["state"] in ("undone", "abandoned"):
+        raise WorkspaceError(f"{id} is {journal['state']} already")
     if journal["state"] == "applied":
-        workspace = journal["workspace"]
-        paths = [step["path"] for step in journal["steps"] if not _is_at(workspace, step, "new")]
-        if paths:
-            raise ConflictError(f"{workspace} changed after {id} was applied, so nothing was undone", paths)
+        paths = {step["path"] for step in journal["steps"]}
+        changed = [step["path"] for step in journal["steps"] if not is_at(workspace, step, "new", paths)]
+        if changed:
+            raise ConflictError(f"{workspace.path} changed after {id} was applied, so nothing was undone", changed)
         history.set_state(id, "undoing")
-    revert(id)
+    revert(workspace, id)
 
 
-def revert(id: str) -> None:
+def revert(workspace: Tree, id: str) -> None:
     """Run the steps of a changeset backwards; paths with a content that is neither old nor new stay unchanged."""
-    try:
-        skipped = _run_steps(id, "new", "old", history.backup_of(id))
-    except OSError as error:
-        message = f"{error.strerror}: {error.filename}; some files have their new content: undo {id} again"
-        raise WorkspaceError(message) from error
+    with Tree(history.backup_of(id)) as backup:
+        steps = Steps(id, history.read_journal(id)["steps"], workspace, backup, "new", "old")
+        try:
+            skipped = steps.run()
+        except (OSError, WorkspaceError) as error:
+            reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+            message = (
+                f"{reason}; some files have their new content. Free the way and run `ask-tools undo {id}` again, or "
+                f"leave them as they are: `ask-tools undo --abandon {id}`. The old files are in {backup.path}"
+            )
+            raise WorkspaceError(message) from error
     history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in skipped])
     remove_tree(history.backup_of(id))
 
 
-def _back_up(path: str, target: str) -> Fingerprint:
-    """Copy a file into the changeset; return the fingerprint of the path."""
-    state = state_of(path)
-    if state is None or state.kind != "file":
-        return fingerprint(path)
-    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-    shutil.copy2(path, target)
-    return fingerprint(target)
-
-
-def _matches(current: Fingerprint, expected: Fingerprint) -> bool:
-    """Return whether a path has the expected content; a folder may have another mode."""
-    return current == expected or (_is_folder(current) and _is_folder(expected))
-
-
-def _is_folder(content: Fingerprint) -> bool:
-    return content is not None and content[0] == "folder"
-
-
-def _is_at(workspace: str, step: Mapping[str, Any], side: str) -> bool:
-    """Return whether the path of a step has the content of a side; a folder that had to stay, has it too."""
-    current = fingerprint(os.path.join(workspace, step["path"]))
-    return _matches(current, step[side]) or (_is_folder(current) and _is_folder(step["old"]))
-
-
-class _Step(NamedTuple):
-    """A path of the workspace with its content before and after the step."""
-
-    place: str
-    temporary: str  # the new file or link, beside the old one
-    source: str  # a file with the content for `after`
-    before: Fingerprint
-    after: Fingerprint
-
-
-def _run_steps(id: str, before: str, after: str, source: str) -> list[str]:
-    """Bring every path from its content on one side of the journal to its content on the other, from `source`.
-
-    Return the paths that have neither content: they stay unchanged.
-    """
+def abandon(workspace: Tree, id: str) -> None:
+    """Leave the files of an unfinished changeset as they are, and record which content each of them has."""
     journal = history.read_journal(id)
-    steps: list[_Step] = []
-    foreign: list[str] = []
-    for record in journal["steps"]:
-        parent, name = os.path.split(os.path.join(journal["workspace"], record["path"]))
-        place, temporary = (os.path.join(parent, file) for file in (name, f".{name[:100]}.{id}.tmp"))
-        _unlink(temporary)  # of an interrupted application
-        current = fingerprint(place)
-        # Nothing may be there: a kill in the middle of a step, or a deleted file, which is restored.
-        if current is None or _matches(current, record[before]) or _matches(current, record[after]):
-            source_file = os.path.join(source, record["path"])
-            steps.append(_Step(place, temporary, source_file, record[before], record[after]))
-        else:
-            foreign.append(record["path"])
-    foreign += [os.path.relpath(place, journal["workspace"]) for place in _replace(steps)]
-    return foreign
+    if journal["state"] not in history.UNFINISHED:
+        raise WorkspaceError(f"{id} is {journal['state']}: only an unfinished changeset can be abandoned")
+    paths = {step["path"] for step in journal["steps"]}
+    notes = []
+    for step in journal["steps"]:
+        content = next((side for side in ("new", "old") if is_at(workspace, step, side, paths)), "another")
+        notes.append(f"{step['path']} has its {content} content" if content != "another" else f"{step['path']} changed")
+    history.set_state(id, "abandoned", notes)
 
 
-def _replace(steps: Sequence[_Step]) -> list[str]:
-    """Run steps; return the places of new files at which folders with other files stayed."""
-    files = [step for step in steps if step.after and not _is_folder(step.after)]
-    files = [step for step in files if fingerprint(step.place) != step.after]
-    folders = [step for step in steps if _is_folder(step.after)]
-    occupied = []
-    try:
-        _make_folders(folders)
-        for step in files:
-            if os.path.isdir(os.path.dirname(step.place)):
-                _write_temporary(step)
-        for step in sorted(steps, key=lambda step: step.place, reverse=True):
-            _remove(step)
-        _make_folders(folders)
-        for step in files:
-            if os.path.isdir(step.place) and not os.path.islink(step.place):
-                occupied.append(step.place)
-                continue
-            if not os.path.lexists(step.temporary):
-                _write_temporary(step)
-            os.replace(step.temporary, step.place)
-    finally:
-        for step in files:
-            _unlink(step.temporary)
-    for step in reversed(folders):
-        if step.after:
-            os.chmod(step.place, int(step.after[1]))
-    return occupied
-
-
-def _make_folders(steps: Iterable[_Step]) -> None:
-    for step in steps:
-        with suppress(FileExistsError, NotADirectoryError):  # a file is removed later
-            os.mkdir(step.place)
-
-
-def _write_temporary(step: _Step) -> None:
-    kind, _, target = step.after or ("file", 0, "")
-    if kind == "link":
-        os.symlink(str(target), step.temporary)
-    else:
-        shutil.copy2(step.source, step.temporary)
-        if fingerprint(step.temporary, step.place) != step.after:
-            raise WorkspaceError(f"{step.source} changed while it was applied, so nothing was applied")
-    if os.geteuid() == 0:  # the new file belongs to the owner of the old one, or of the folder
-        owner = os.lstat(step.place if os.path.lexists(step.place) else os.path.dirname(step.place))
-        os.lchown(step.temporary, owner.st_uid, owner.st_gid)
-
-
-def _remove(step: _Step) -> None:
-    """Remove a path that is deleted, or has another kind; a folder with other files stays."""
-    if step.before is None or (step.after is not None and step.after[0] == step.before[0]):
-        return
-    current = fingerprint(step.place)
-    if _is_folder(current) and not _is_folder(step.after):
-        with suppress(OSError):  # it is not empty
-            os.rmdir(step.place)
-    elif current is not None and current == step.before:
-        os.unlink(step.place)
-
-
-def _unlink(path: str) -> None:
-    with suppress(FileNotFoundError, NotADirectoryError):
-        os.unlink(path)
+def _back_up(workspace: Tree, backup: Tree, path: str, paths: Iterable[str]) -> Fingerprint:
+    """Copy a file into the changeset; return the fingerprint of the path."""
+    if workspace.kind(path) != "file":
+        found = workspace.fingerprint(path, frozenset(paths))
+        if found == BEYOND:
+            raise ConflictError(f"a folder in {workspace.path} became a link, so nothing was applied", [path])
+        return found
+    target = os.path.join(backup.path, path)
+    os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+    with workspace.place(path) as source, backup.place(path) as place:
+        FileCopier().copy(path, source, place)
+    return backup.fingerprint(path)

@@ -1,55 +1,30 @@
-"""Changes between a workspace and its copy, with diffs."""
+"""Changes between a workspace and its copy."""
 
 from __future__ import annotations
 
-import difflib
-import os
 import stat
-import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from pathlib import PurePath
+from typing import Any
 
-from tools_workspace._tree import State, same_content, scan, stamp, state_of
-
-TEXT_LIMIT = 1_000_000  # bytes of a file that is compared line by line
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """A file, folder or link that differs between the workspace and the copy.
-
-    `old_path` is the path before a file was renamed, else the same as `path`. `size` and `old_size` are bytes, and
-    `mode` and `old_mode` are permissions, such as 0o644.
-    """
-
-    kind: Literal["added", "changed", "deleted", "renamed", "mode"]
-    path: str
-    old_path: str
-    type: str
-    size: int = 0
-    old_size: int = 0
-    mode: int = 0
-    old_mode: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the change as plain JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-    def __str__(self) -> str:
-        name = self.path + ("/" if self.type == "folder" else "")
-        if self.kind == "renamed":
-            return f"renamed {self.old_path} -> {name}"
-        if self.kind == "mode":
-            return f"mode {name}: {self.old_mode:o} -> {self.mode:o}"
-        return f"{self.kind} {name}"
+from tools_core.text import visible
+from tools_workspace._change import Change
+from tools_workspace._diff import diff
+from tools_workspace._tree import Fingerprint, State, Tree, WorkspaceError
 
 
 class Changes(list[Change]):
-    """The changes of a copy, sorted by path."""
+    """The changes of a copy: first those that are marked, each part sorted by path.
 
-    def __init__(self, changes: Iterable[Change], original: str, copy: str) -> None:
-        super().__init__(sorted(changes, key=lambda change: (change.path, change.kind)))
+    `fingerprints` has the content that each path has in the copy; `WorkspaceCopy.apply` applies no other.
+    """
+
+    def __init__(
+        self, changes: Iterable[Change], original: str, copy: str, fingerprints: Mapping[str, Fingerprint]
+    ) -> None:
+        order = {"protected": 0, "executable": 1, "": 2}
+        super().__init__(sorted(changes, key=lambda change: (order[change.mark], change.path, change.kind)))
+        self.fingerprints = fingerprints
         self._original, self._copy = original, copy
 
     def summary(self) -> str:
@@ -57,38 +32,47 @@ class Changes(list[Change]):
         return "\n".join(map(str, self)) or "no changes"
 
     def diff(self) -> str:
-        """Return a unified diff of text, and a line for each other change: sizes, and dimensions of pictures."""
-        return "\n".join(text for change in self if (text := self._diff(change)))
+        """Return a unified diff of text, and a line for each other change: sizes, and dimensions of pictures.
+
+        Control characters and invisible ones are escaped.
+        """
+        return "\n".join(self._diffs(self))
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the changes as plain JSON, with the diff of each."""
-        return [change.to_dict() | {"diff": self._diff(change)} for change in self]
+        return [change.to_dict() | {"diff": text} for change, text in zip(self, self._diffs(self), strict=True)]
 
-    def _diff(self, change: Change) -> str:
-        old = os.path.join(self._original, change.old_path) if change.kind != "added" else None
-        new = os.path.join(self._copy, change.path) if change.kind != "deleted" else None
-        before, after = _lines(old), _lines(new)
-        if change.type != "file" or before is None or after is None or change.kind == "mode":
-            details = [_describe(path) for path in (old, new) if path is not None and change.type == "file"]
-            is_same = change.kind in ("renamed", "mode")
-            return str(change) + (f" ({' -> '.join(details)})" if details and not is_same else "")
-        names = (
-            f"a/{change.old_path}" if old else "/dev/null",
-            f"b/{change.path}" if new else "/dev/null",
-        )
-        lines = difflib.unified_diff(before, after, *names, lineterm="")
-        return "\n".join(lines) or str(change)
+    def select(self, paths: Iterable[str | Change]) -> list[Change]:
+        """Return the changes of paths and of everything below them, with the new folders that these need.
+
+        A Change is only itself. Raises WorkspaceError for a path without changes.
+        """
+        selected: set[Change] = set()
+        for path in paths:
+            matches = {change for change in self if change == path or (isinstance(path, str) and change.is_in(path))}
+            if not matches:
+                names = ", ".join(visible(change.path) for change in self[:10]) or "nothing"
+                raise WorkspaceError(f"{path} has no changes; changed: {names}")
+            selected |= matches
+        parents = {str(parent) for change in selected for parent in PurePath(change.path).parents}
+        folders = {change.path for change in self if change.kind == "added" and change.path in parents}
+        # If such a folder replaces a file, the deletion of the file has the same path.
+        return [change for change in self if change in selected or change.path in folders]
+
+    def _diffs(self, changes: Iterable[Change]) -> list[str]:
+        with Tree(self._original) as original, Tree(self._copy) as copy:
+            return [diff(change, original, copy, self.fingerprints[change.path]) for change in changes]
 
 
-def stamps(copy: str, skip: Sequence[str]) -> dict[str, int]:
+def stamps(copy: Tree, skip: Sequence[str]) -> dict[str, int]:
     """Return the stamp of everything in a new copy."""
-    result = {path: stamp(info) for path, info in scan(copy, skip)}
+    result = {path: stamp for path, _, stamp in copy.scan(skip)}
     latest = max(result.values(), default=0)
     # A change in the same tick of the clock would keep the stamp: these files are always compared.
     return {path: 0 if value == latest else value for path, value in result.items()}
 
 
-def compare(original: str, copy: str, before: dict[str, int], skip: Sequence[str]) -> Changes:
+def compare(original: Tree, copy: Tree, before: dict[str, int], skip: Sequence[str]) -> Changes:
     """Return what changed in a copy since it had the stamps `before`, and differs from the original now.
 
     Content is read only if the stamp of a file has changed.
@@ -96,24 +80,42 @@ def compare(original: str, copy: str, before: dict[str, int], skip: Sequence[str
     result: list[Change] = []
     added: dict[str, State] = {}
     deleted: dict[str, State] = {}
-    for path, info in scan(copy, skip):
-        if before.pop(path, None) == stamp(info) or (state := State.of(info)).kind == "special":
+    contents: dict[str, Fingerprint] = {}
+    for path, state, stamp in copy.scan(skip):
+        if before.pop(path, None) == stamp or state.kind == "special":
             continue
-        old = state_of(os.path.join(original, path))
+        old = _state(original, path)
+        new = contents[path] = copy.fingerprint(path)
         if old is None or old.kind != state.kind:
             added[path] = state
             if old is not None:
                 deleted[path] = old
-        elif not same_content(os.path.join(original, path), os.path.join(copy, path), old, state):
+        elif state.kind != "folder" and (new is None or _content(original, path) != new[2]):
             result.append(_change("changed", path, path, old, state))
         elif stat.S_IMODE(state.mode) != stat.S_IMODE(old.mode) and state.kind != "link":
             result.append(_change("mode", path, path, old, state))
-    deleted |= {path: old for path in before if (old := state_of(os.path.join(original, path)))}
-    for path, old_path in _renames(original, copy, added, deleted):
+    deleted |= {path: old for path in before if (old := _state(original, path))}
+    for path, old_path in _renames(original, contents, added, deleted):
         result.append(_change("renamed", path, old_path, deleted.pop(old_path), added.pop(path)))
+        contents[old_path] = None
     result += [_change("added", path, path, None, state) for path, state in added.items()]
     result += [_change("deleted", path, path, state, None) for path, state in deleted.items()]
-    return Changes(result, original, copy)
+    fingerprints = {name: contents.get(name) for change in result for name in (change.path, change.old_path)}
+    return Changes(result, original.path, copy.path, fingerprints)
+
+
+def _state(original: Tree, path: str) -> State | None:
+    """Return the state of an original; None for one in a folder that the user may not read."""
+    try:
+        return original.state(path)
+    except PermissionError:
+        return None
+
+
+def _content(tree: Tree, path: str) -> object:
+    """Return the hash of a file, or the target of a link."""
+    fingerprint = tree.fingerprint(path)
+    return fingerprint[2] if fingerprint and fingerprint[0] in ("file", "link") else None
 
 
 def _change(kind: Any, path: str, old_path: str, old: State | None, new: State | None) -> Change:
@@ -131,7 +133,7 @@ def _change(kind: Any, path: str, old_path: str, old: State | None, new: State |
 
 
 def _renames(
-    original: str, copy: str, added: Mapping[str, State], deleted: Mapping[str, State]
+    original: Tree, contents: Mapping[str, Fingerprint], added: Mapping[str, State], deleted: Mapping[str, State]
 ) -> list[tuple[str, str]]:
     """Return the new and the old path of files with the same content and mode."""
     by_size: dict[tuple[int, int], list[str]] = {}
@@ -141,51 +143,10 @@ def _renames(
     result = []
     for path, state in added.items():
         candidates = by_size.get((state.size, state.mode), []) if path not in deleted else []
+        content = contents[path]
         for old in candidates:
-            if same_content(os.path.join(original, old), os.path.join(copy, path), deleted[old], state):
+            if content is not None and _content(original, old) == content[2]:
                 candidates.remove(old)
                 result.append((path, old))
                 break
     return result
-
-
-def _lines(path: str | None) -> list[str] | None:
-    """Return the lines of a text file; None for other files, and for large ones."""
-    if path is None:
-        return []
-    state = state_of(path)
-    if state is None or state.kind != "file" or state.size > TEXT_LIMIT:
-        return None
-    with open(path, "rb") as file:
-        data = file.read()
-    try:
-        return None if b"\0" in data else data.decode("utf-8").splitlines()
-    except UnicodeDecodeError:
-        return None
-
-
-def _describe(path: str) -> str:
-    """Return the size of a file, and the dimensions of a picture."""
-    state = state_of(path)
-    if state is None or state.kind != "file":
-        return "nothing"
-    with open(path, "rb") as file:
-        head = file.read(65_536)
-    dimensions = _dimensions(head)
-    return f"{state.size:,} bytes" + (f", {dimensions[0]} x {dimensions[1]}" if dimensions else "")
-
-
-def _dimensions(head: bytes) -> tuple[int, int] | None:
-    """Return the width and the height of a PNG, a GIF or a JPEG."""
-    if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
-        return struct.unpack(">II", head[16:24])
-    if head[:6] in (b"GIF87a", b"GIF89a") and len(head) >= 10:
-        return struct.unpack("<HH", head[6:10])
-    position = 2
-    while head.startswith(b"\xff\xd8") and position + 9 <= len(head) and head[position] == 0xFF:
-        marker, length = head[position + 1], int.from_bytes(head[position + 2 : position + 4], "big")
-        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # a frame
-            height, width = struct.unpack(">HH", head[position + 5 : position + 9])
-            return width, height
-        position += 2 + length
-    return None

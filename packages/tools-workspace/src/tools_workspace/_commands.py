@@ -16,6 +16,7 @@ from tools_core.command import (
     write_json,
     write_table,
 )
+from tools_workspace._change import Change
 from tools_workspace._history import local_time
 from tools_workspace._tree import WorkspaceError
 from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
@@ -42,13 +43,16 @@ def configure_apply(parser: ArgumentParser) -> None:
     """Add the arguments of `apply`."""
     parser.description = "Apply the changes of a copy to the workspace."
     parser.epilog = (
-        "Nothing is applied if an original changed meanwhile. ask-tools undo restores the old content.\n"
+        "Nothing is applied if an original changed meanwhile, or the copy since ask-tools changes showed it.\n"
+        "Protected files, which programs run or trust, need a name, a yes or --protected. ask-tools undo restores the\n"
+        "old content.\n"
         "Exit codes: 0 success, 1 a conflict or a file that cannot be written, 2 wrong usage.\n\nexamples:\n"
         "  ask-tools apply\n  ask-tools apply src README.md --keep"
     )
     parser.add_argument("paths", metavar="PATH", nargs="*", help="apply the changes of these files and folders alone")
     _add_copy(parser)
     parser.add_argument("--keep", action="store_true", help="keep the copy although all changes are applied")
+    parser.add_argument("--protected", action="store_true", help="apply changes of protected files without a question")
     parser.set_defaults(run=_apply, intermixed=True)
 
 
@@ -61,6 +65,8 @@ def configure_undo(parser: ArgumentParser) -> None:
     )
     parser.add_argument("id", metavar="ID", nargs="?", help="the changeset; by default the latest")
     parser.add_argument("--list", action="store_true", help="list the changesets of the workspace")
+    text = "leave the files of an application or undo that cannot finish as they are"
+    parser.add_argument("--abandon", action="store_true", help=text)
     parser.add_argument("--workspace", metavar="DIR", help="the workspace; by default the current folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_undo)
@@ -95,6 +101,7 @@ def _changes(options: Namespace) -> int:
             write(f"discarded the copy {copy.id}")
             return 0
         changes = copy.changes()
+        copy.record_shown(changes)
     except WorkspaceError as error:
         raise CommandError(str(error), status=1) from error
     if options.json:
@@ -137,20 +144,39 @@ def _list_copies(options: Namespace) -> int:
 def _apply(options: Namespace) -> int:
     copy = _copy_of(options)
     try:
-        changeset = copy.apply(options.paths or None, title="ask-tools apply")
-        is_complete = not copy.changes()
-        if is_complete and not options.keep:
+        changes = copy.changes()
+        copy.check_shown(changes)
+        selected = changes.select(options.paths) if options.paths else list(changes)
+        selected, left = (selected, []) if options.protected else _confirmed(selected, options.paths)
+        changeset = copy.apply(selected, shown=changes, title="ask-tools apply")
+        if not copy.changes() and not options.keep:
             copy.discard()
     except WorkspaceError as error:
         raise CommandError(str(error), f"the copy is in {copy.path}", status=1) from error
     if options.json:
-        write_json({"copy": copy.id, "changeset": changeset.to_dict() if changeset else None})
-    elif changeset is None:
-        write("no changes")
-    else:
+        applied = changeset.to_dict() if changeset else None
+        write_json({"copy": copy.id, "changeset": applied, "not_applied": [change.path for change in left]})
+        return 0
+    if changeset is not None:
         write("\n".join(changeset.changes))
         write(f"applied {counted(len(changeset.changes), 'change')}; to undo: ask-tools undo {changeset.id}")
+    elif not left:
+        write("no changes")
+    if left:
+        write("\n".join(["not applied, unless you name it or pass --protected:", *map(str, left)]))
     return 0
+
+
+def _confirmed(selected: list[Change], named: list[str]) -> tuple[list[Change], list[Change]]:
+    """Ask on the terminal about protected changes that are not named; return the changes to apply, and the others."""
+    protected = [change for change in selected if change.mark == "protected" and change.path not in named]
+    if not protected:
+        return selected, []
+    lines = "\n".join(["programs run or trust these files:", *map(str, protected), "apply them, too?"])
+    question = Question(lines, choices=("yes", "no"), tool="apply", context=Context())
+    if answer_on_terminal(question) == "yes":
+        return selected, []
+    return [change for change in selected if change not in protected], protected
 
 
 def _undo(options: Namespace) -> int:
@@ -163,11 +189,13 @@ def _undo(options: Namespace) -> int:
             else:
                 write("\n".join(map(str, changesets)) or f"no changesets in {workspace.path}")
             return 0
-        changeset = workspace.undo(options.id)
+        changeset = workspace.abandon(options.id) if options.abandon else workspace.undo(options.id)
     except WorkspaceError as error:
         raise CommandError(str(error), status=1) from error
     if options.json:
         write_json(changeset.to_dict())
+    elif options.abandon:
+        write("\n".join([*changeset.changes, f"abandoned {changeset.id}"]))
     else:
         write(f"undone {counted(len(changeset.changes), 'change')} of {changeset.id}")
     return 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -15,10 +16,12 @@ from tools_core.command import counted
 from tools_core.files import replace, state_path
 from tools_workspace._tree import WorkspaceError, remove_tree
 
+UNFINISHED = ("applying", "undoing")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changeset:
-    """Changes that were applied: `state` is `applying`, `applied`, `undoing` or `undone`.
+    """Changes that were applied: `state` is `applying`, `applied`, `undoing`, `undone` or `abandoned`.
 
     `changes` has a line for each change, `title` is the command, `session` the agent's session, `copy` the id of the
     copy, and `time` is in seconds since 1970.
@@ -111,7 +114,7 @@ def prune(keep_days: float, keep_bytes: int, protect: str) -> None:
         files = [os.path.join(parent, name) for parent, _, names in os.walk(folder_of(changeset.id)) for name in names]
         total += sum(os.lstat(path).st_size for path in files)
         is_old = time.time() - changeset.time > keep_days * 86_400 or total > keep_bytes
-        if is_old and changeset.state in ("applied", "undone") and changeset.id != protect:
+        if is_old and changeset.state not in UNFINISHED and changeset.id != protect:
             remove_tree(folder_of(changeset.id))
 
 
@@ -128,8 +131,25 @@ def open_changeset(workspace: str, id: str | None) -> Changeset:
     """Return a changeset of a workspace by its id, or the latest one that can be undone."""
     candidates = changesets(workspace)
     for changeset in candidates:
-        if changeset.id == id or (id is None and changeset.state != "undone"):
+        if changeset.id == id or (id is None and changeset.state not in ("undone", "abandoned")):
             return changeset
     if id is None:
         raise WorkspaceError(f"nothing to undo in {workspace}")
     raise WorkspaceError(f"there is no changeset {id} of {workspace}; ask-tools undo --list shows them")
+
+
+@contextmanager
+def locked(path: str) -> Generator[None]:
+    """Hold a lock file; another process that holds it is a WorkspaceError."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = "another process applies or undoes changes of this workspace now: wait until it ends"
+            raise WorkspaceError(message) from None
+        yield
+    finally:
+        with suppress(OSError):
+            os.close(descriptor)

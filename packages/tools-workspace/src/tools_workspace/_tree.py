@@ -1,22 +1,36 @@
-"""Trees of files: read their state, copy them, and compare single files by content."""
+"""A folder, in which nothing is reached through a link: read states, content and entries.
+
+Tools that run for a model can replace a folder by a link to a place outside at any moment. So each path below the
+folder is opened without following links, and used by the descriptor of its parent.
+"""
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import hashlib
 import os
-import shutil
 import stat
 import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
-from typing import NamedTuple
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self, TypeAlias
 
-COPY = ["cp", "-av", "--reflink=auto"] if sys.platform == "linux" else ["cp", "-Rpvc"]
-BATCH = 500  # paths for one process of cp
+from tools_core.linux import RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, openat2
+
+# What decides whether two places hold the same: kind, mode, and the content or the target; None for nothing.
+Fingerprint: TypeAlias = Sequence[str | int] | None
+
+BEYOND: Fingerprint = ("beyond a link", 0, "")  # a folder on the way is a link
+UNREADABLE: Fingerprint = ("unreadable", 0, "")
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
+# The system has no such call, or a container forbids it; or the path is too long for one call.
+_TO_WALK = (errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG)
+_CHUNK = 1 << 20
 
 
 class WorkspaceError(Exception):
@@ -43,44 +57,152 @@ class State(NamedTuple):
             return "file"
         return "folder" if stat.S_ISDIR(self.mode) else "link" if stat.S_ISLNK(self.mode) else "special"
 
-    def has_changed(self, other: State) -> bool:
-        """Return whether the content or the mode may differ; a folder changes with its mode alone."""
-        return self.mode != other.mode if self.kind == "folder" else self != other
 
+class Tree:
+    """An open folder; a context manager. `path` is absolute, and the paths of all methods are below it."""
 
-def state_of(path: str) -> State | None:
-    """Return the state of a path, without following links; None if it does not exist."""
-    try:
-        return State.of(os.lstat(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._root = os.open(path, _FOLDER)
 
+    def __enter__(self) -> Self:
+        return self
 
-def scan(folder: str, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the relative path of everything below a folder with its state; folders come before their content."""
-    skipped = frozenset(skip)
-    pending = [""]
-    while pending:
-        prefix = pending.pop()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._root)
+
+    @contextmanager
+    def folder(self, path: str = "") -> Generator[int]:
+        """Open a folder; OSError with ELOOP or ENOTDIR for a link, also on the way."""
+        descriptor = self._open_folder(path)
         try:
-            descriptor = os.open(os.path.join(folder, prefix), os.O_RDONLY | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError):  # deleted meanwhile
-            continue
-        try:
-            with os.scandir(descriptor) as entries:  # of a descriptor: its states are read faster
-                for entry in entries:
-                    path = prefix + entry.name
-                    if path in skipped:
-                        continue
-                    try:
-                        info = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    yield path, info
-                    if entry.is_dir(follow_symlinks=False):
-                        pending.append(f"{path}/")
+            yield descriptor
         finally:
             os.close(descriptor)
+
+    @contextmanager
+    def place(self, path: str) -> Generator[tuple[int, str]]:
+        """Open the parent of a path, and return it with the name in it."""
+        parent, _, name = path.rpartition("/")
+        with self.folder(parent) as descriptor:
+            yield descriptor, name
+
+    @contextmanager
+    def file(self, path: str) -> Generator[BinaryIO]:
+        """Open a regular file for reading; OSError for anything else."""
+        with self.place(path) as (folder, name), os.fdopen(open_file(folder, name), "rb", buffering=0) as file:
+            yield file
+
+    def state(self, path: str) -> State | None:
+        """Return the state of a path; None if there is nothing, or if a folder on the way is a link."""
+        try:
+            with self.place(path) as (folder, name):
+                return State.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            return None
+
+    def kind(self, path: str) -> str:
+        """Return `file`, `folder`, `link`, `special`, or nothing for a path that does not exist."""
+        state = self.state(path)
+        return state.kind if state else ""
+
+    def link(self, path: str) -> str:
+        """Return the target of a link."""
+        with self.place(path) as (folder, name):
+            return os.readlink(name, dir_fd=folder)
+
+    def link_above(self, path: str) -> str | None:
+        """Return the first folder on the way to a path that is a link, or None."""
+        parents = [str(parent) for parent in PurePath(path).parents][-2::-1]
+        return next((parent for parent in parents if self.kind(parent) == "link"), None)
+
+    def scan(self, skip: Iterable[str] = (), unreadable: list[str] | None = None) -> Iterator[tuple[str, State, int]]:
+        """Yield the path, the state and the stamp of everything; folders come before their content.
+
+        Folders that cannot be read are added to `unreadable`, or raise PermissionError.
+        """
+        skipped = frozenset(skip)
+        pending = [""]
+        while pending:
+            prefix = pending.pop()
+            try:
+                with self.folder(prefix.rstrip("/")) as descriptor, os.scandir(descriptor) as entries:
+                    for entry in entries:  # of a descriptor: its states are read faster
+                        path = prefix + entry.name
+                        if path in skipped:
+                            continue
+                        with suppress(FileNotFoundError):
+                            info = entry.stat(follow_symlinks=False)
+                            yield path, State.of(info), stamp(info)
+                            if entry.is_dir(follow_symlinks=False):
+                                pending.append(f"{path}/")
+            except PermissionError:
+                if unreadable is None:
+                    raise
+                unreadable.append(prefix.rstrip("/"))
+            except OSError as error:  # deleted meanwhile, or a link now
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                    raise
+
+    def fingerprint(self, path: str, replaced: Iterable[str] = ()) -> Fingerprint:
+        """Return the fingerprint of a path: BEYOND behind a link, unless that link is among the `replaced` ones."""
+        try:
+            state = self.state(path)
+            if state is None:
+                above = self.link_above(path)
+                return None if above is None or above in replaced else BEYOND
+            mode = stat.S_IMODE(state.mode)
+            if state.kind == "file":
+                with self.file(path) as file:
+                    return ("file", mode, content_hash(path, file))
+            return ("link", 0, self.link(path)) if state.kind == "link" else (state.kind, mode, "")
+        except PermissionError:
+            return UNREADABLE
+        except (FileNotFoundError, NotADirectoryError):  # deleted at this moment
+            return None
+
+    def _open_folder(self, path: str) -> int:
+        if not path:
+            return os.dup(self._root)
+        try:
+            return openat2(path, _FOLDER, dir_fd=self._root, resolve=_RESOLVE)
+        except OSError as error:
+            if error.errno not in _TO_WALK:
+                raise self._error(error, path) from None
+        return self._walk(path)
+
+    def _error(self, error: OSError, path: str) -> OSError:
+        """Return an error with the whole path."""
+        reason = "a folder on the way is a link" if error.errno == errno.ELOOP else error.strerror
+        return OSError(error.errno, reason, os.path.join(self.path, path))
+
+    def _walk(self, path: str) -> int:
+        """Open one folder after the other."""
+        folder = os.dup(self._root)
+        for name in path.split("/"):
+            try:
+                inner = os.open(name, _FOLDER, dir_fd=folder)
+            except OSError as error:
+                raise self._error(error, path) from None
+            finally:
+                os.close(folder)
+            folder = inner
+        return folder
+
+
+def open_file(folder: int, name: str) -> int:
+    """Open a regular file of an open folder for reading; OSError for anything else."""
+    descriptor = os.open(name, _FILE, dir_fd=folder)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise FileNotFoundError(errno.ENOENT, "is not a regular file", name)
 
 
 def stamp(info: os.stat_result) -> int:
@@ -88,101 +210,31 @@ def stamp(info: os.stat_result) -> int:
     return info.st_mode if stat.S_ISDIR(info.st_mode) else info.st_ctime_ns
 
 
-def copy_tree(
-    source: str,
-    target: str,
-    tree: dict[str, State],
-    skip: Iterable[str] = (),
-    on_progress: Callable[[int, int], object] | None = None,
-) -> list[str]:
-    """Copy a scanned tree with modes, times, links and holes; return the special files, which are not copied.
+def same(first: Fingerprint, second: Fingerprint) -> bool:
+    """Return whether two places hold the same; a folder may have another mode."""
+    pair = [None if each is None else list(each) for each in (first, second)]
+    return pair[0] == pair[1] or (is_folder(first) and is_folder(second))
 
-    A file system that can share blocks between files copies without reading them.
+
+def is_folder(content: Fingerprint) -> bool:
+    """Return whether a fingerprint is that of a folder."""
+    return content is not None and content[0] == "folder"
+
+
+def content_hash(path: str, file: BinaryIO, each: Callable[[bytes], object] | None = None) -> str:
+    """Return the hash of the content of an open file, and pass its bytes to `each` in chunks.
+
+    The index of git is hashed without the times of files, which `git status` updates.
     """
-    special = [path for path, state in tree.items() if state.kind == "special"]
-    # `cp` copies whole folders, except folders with something to skip: their entries are copied one by one.
-    partial = {parent for path in (*special, *skip) for parent in map(str, PurePath(path).parents) if parent in tree}
-    excluded = frozenset((*special, *skip))
-    os.makedirs(target)
-    folders = sorted(partial)
-    for path in folders:
-        os.mkdir(os.path.join(target, path))
-    done = 0
-    for parent in ["", *folders]:
-        prefix = f"{parent}/" if parent else ""
-        with os.scandir(os.path.join(source, parent)) as entries:
-            names = [e.name for e in entries if prefix + e.name not in excluded and prefix + e.name not in partial]
-        for start in range(0, len(names), BATCH):
-            paths = [os.path.join(source, parent, name) for name in names[start : start + BATCH]]
-            for _ in _run_copy([*paths, os.path.join(target, parent) + "/"]):
-                done += 1
-                if on_progress is not None and done % 100 == 0:
-                    on_progress(min(done, len(tree)), len(tree))
-    if on_progress is not None:
-        on_progress(len(tree), len(tree))
-    for path in ["", *folders][::-1]:
-        shutil.copystat(os.path.join(source, path), os.path.join(target, path))
-    return special
-
-
-def _run_copy(words: list[str]) -> Iterator[str]:
-    """Run `cp`, and yield a line for each copied entry."""
-    with (
-        tempfile.TemporaryFile("w+", errors="replace") as problems,
-        subprocess.Popen(
-            [*COPY, "--", *words],
-            stdout=subprocess.PIPE,
-            stderr=problems,
-            text=True,
-            errors="replace",
-            env=os.environ | {"LC_ALL": "C"},
-        ) as process,
-    ):
-        yield from process.stdout or ()
-        if process.wait():
-            problems.seek(0)
-            # A file that was deleted since the scan, such as by a build, is not a problem.
-            lines = [line for line in problems if not line.endswith(": No such file or directory\n")]
-            if lines or process.returncode < 0:
-                raise WorkspaceError(f"the workspace cannot be copied: {''.join(lines).strip()[-500:]}")
-
-
-def remove_tree(folder: str) -> None:
-    """Remove a folder with everything in it, also below folders that are not writable."""
-    if os.path.lexists(folder):
-        for parent, folders, _ in os.walk(folder):
-            for name in folders:
-                path = os.path.join(parent, name)
-                if not os.path.islink(path):
-                    os.chmod(path, 0o700)  # before `walk` enters it
-        shutil.rmtree(folder)
-
-
-def same_content(first: str, second: str, first_state: State, second_state: State) -> bool:
-    """Return whether two paths of the same kind have the same bytes or the same target; folders always do."""
-    if first_state.kind == "folder":
-        return True
-    if first_state.size != second_state.size and not is_git_index(first):
-        return False
-    old, new = fingerprint(first), fingerprint(second)
-    return old is not None and new is not None and old[2] == new[2]
-
-
-def fingerprint(path: str, name: str = "") -> list[str | int] | None:
-    """Return what decides whether two places hold the same: kind, mode, and the content; None for nothing.
-
-    `name` is the path in the workspace of a file that is stored elsewhere.
-    """
-    state = state_of(path)
-    if state is None:
-        return None
-    mode = stat.S_IMODE(state.mode)
-    if state.kind == "file":
-        with open(path, "rb") as file:
-            if is_git_index(name or path):
-                return ["file", mode, hashlib.sha256(_staged(file.read())).hexdigest()]
-            return ["file", mode, hashlib.file_digest(file, "sha256").hexdigest()]
-    return ["link", 0, os.readlink(path)] if state.kind == "link" else [state.kind, mode, ""]
+    is_index = is_git_index(path)
+    digest, index = hashlib.sha256(), bytearray()
+    while chunk := file.read(_CHUNK):
+        index += chunk if is_index else b""
+        digest.update(b"" if is_index else chunk)
+        if each is not None:
+            each(chunk)
+    digest.update(_staged(bytes(index)))
+    return digest.hexdigest()
 
 
 def is_git_index(path: str) -> bool:
@@ -205,18 +257,44 @@ def _staged(index: bytes) -> bytes:
     return b"".join(result)
 
 
-@contextmanager
-def locked(path: str) -> Generator[None]:
-    """Hold a lock file; another process that holds it is a WorkspaceError."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def remove_tree(folder: str) -> None:
+    """Remove a folder with everything in it, also below folders that are not writable."""
+    parent, name = os.path.split(folder)
+    if os.path.isdir(parent):
+        with Tree(parent) as tree, tree.folder() as above:
+            try:
+                _remove(above, name)
+            except (RecursionError, OSError):  # very deep folders, or a program that still writes
+                subprocess.run(["/bin/rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
+
+
+def _remove(above: int, name: str) -> None:
+    """Remove a name of an open folder, with everything below it."""
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = "another process applies or undoes changes of this workspace now: wait until it ends"
-            raise WorkspaceError(message) from None
-        yield
+        folder = _open_to_empty(above, name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+            raise
+        os.unlink(name, dir_fd=above)  # a file or a link
+        return
+    try:
+        os.fchmod(folder, 0o700)
+        for entry in os.listdir(folder):
+            _remove(folder, entry)
     finally:
-        with suppress(OSError):
-            os.close(descriptor)
+        os.close(folder)
+    os.rmdir(name, dir_fd=above)
+
+
+def _open_to_empty(above: int, name: str) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=above)
+    except PermissionError:
+        pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        try:
+            os.chmod(f"/proc/self/fd/{pinned}", 0o700)
+        finally:
+            os.close(pinned)
+        return os.open(name, _FOLDER, dir_fd=above)

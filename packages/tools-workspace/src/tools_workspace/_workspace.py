@@ -6,16 +6,17 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from tools_core.files import cache_path, is_inside, replace, state_path, user_folders, workspace_path
 from tools_workspace import _apply, _history
-from tools_workspace._changes import Change, Changes, compare, stamps
-from tools_workspace._history import Changeset, changesets, new_id
-from tools_workspace._tree import State, WorkspaceError, copy_tree, fingerprint, is_git_index, locked, remove_tree, scan
+from tools_workspace._change import Change
+from tools_workspace._changes import Changes, compare, stamps
+from tools_workspace._copy import TreeCopy
+from tools_workspace._history import UNFINISHED, Changeset, changesets, locked, new_id
+from tools_workspace._tree import Tree, WorkspaceError, remove_tree
 
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
 
@@ -73,34 +74,57 @@ class Workspace:
         skip = [*shared, *(os.path.relpath(path, self.path) for path in private if is_inside(path, [self.path]))]
         os.makedirs(_copies_folder(), mode=0o700, exist_ok=True)
         _history.remove_incomplete(_copies_folder(), "copy.json")
-        originals = {path: State.of(info) for path, info in scan(self.path, skip)}
-        size = sum(state.size for state in originals.values() if state.kind == "file")
-        if limit is not None and size > limit:
-            raise WorkspaceTooLargeError(
-                f"{self.path} has {size:,} bytes in {len(originals):,} files: "
-                "pass limit=None to copy it anyway, or ignore= for folders to share"
-            )
         folder = os.path.join(_copies_folder(), new_id())
-        tree = os.path.join(folder, os.path.basename(self.path) or "workspace")
-        os.makedirs(folder, mode=0o700)
         try:
-            special = copy_tree(self.path, tree, originals, skip, on_progress)
-            for path in shared:
-                os.symlink(os.path.join(self.path, path), os.path.join(tree, path))
-            head = {"workspace": self.path, "path": tree, "time": time.time(), "skip": skip, "special": special}
-            records = {
-                path: fingerprint(os.path.join(tree, path)) if is_git_index(path) else state
-                for path, state in originals.items()
-                if state.kind != "special"
-            }
-            for name, content in (("originals", records), ("stamps", stamps(tree, skip)), ("copy", head)):
-                replace(os.path.join(folder, f"{name}.json"), json.dumps(content).encode())
+            with Tree(self.path) as original:
+                head = self._copy(original, folder, skip, shared, limit, on_progress)
         except BaseException as error:
             remove_tree(folder)
             if isinstance(error, OSError):
                 raise WorkspaceError(f"the workspace cannot be copied: {error}") from error
             raise
         return WorkspaceCopy(self, head)
+
+    def _copy(
+        self,
+        original: Tree,
+        folder: str,
+        skip: Sequence[str],
+        shared: Sequence[str],
+        limit: int | None,
+        on_progress: Callable[[int, int], object] | None,
+    ) -> dict[str, Any]:
+        """Copy the workspace into a new folder with its records, and return the head of them."""
+        unreadable: list[str] = []
+        entries = {path: state for path, state, _ in original.scan(skip, unreadable)}
+        size = sum(state.size for state in entries.values() if state.kind == "file")
+        if limit is not None and size > limit:
+            raise WorkspaceTooLargeError(
+                f"{self.path} has {size:,} bytes in {len(entries):,} files: "
+                "pass limit=None to copy it anyway, or ignore= for folders to share"
+            )
+        path = os.path.join(folder, os.path.basename(self.path) or "workspace")
+        os.makedirs(path, mode=0o700)
+        with Tree(path) as tree:
+            copy = TreeCopy(original, tree, on_progress)
+            copy.run(entries, unreadable)
+            for name in shared:
+                os.symlink(os.path.join(self.path, name), os.path.join(path, name))
+            records: dict[str, dict[str, Any]] = {
+                "originals": {name: [*state, content] for name, (state, content) in copy.originals.items()},
+                "stamps": stamps(tree, skip),
+                "copy": {
+                    "workspace": self.path,
+                    "path": path,
+                    "time": time.time(),
+                    "skip": skip,
+                    "special": copy.special,
+                    "unreadable": copy.unreadable,
+                },
+            }
+        for name, record in records.items():
+            replace(os.path.join(folder, f"{name}.json"), json.dumps(record).encode())
+        return records["copy"]
 
     def copies(self) -> list[WorkspaceCopy]:
         """Return the copies of this workspace that were not discarded, the latest first."""
@@ -125,9 +149,24 @@ class Workspace:
             ConflictError: A file changed since; nothing was undone.
             WorkspaceError: There is nothing to undo, or a file cannot be written.
         """
-        with self._locked():
+        with self._locked(), Tree(self.path) as workspace:
             id = _history.open_changeset(self.path, id).id
-            _apply.undo(id)
+            _apply.undo(workspace, id)
+            return _history.open_changeset(self.path, id)
+
+    def abandon(self, id: str | None = None) -> Changeset:
+        """Leave the files of an application or undo that cannot finish as they are, and return the changeset.
+
+        Its `changes` say which content each file has. By default the latest unfinished changeset.
+
+        Raises:
+            WorkspaceError: There is no such changeset, or it is finished.
+        """
+        with self._locked(), Tree(self.path) as workspace:
+            unfinished = (changeset.id for changeset in self.changesets() if changeset.state in UNFINISHED)
+            if (id := id or next(unfinished, None)) is None:
+                raise WorkspaceError(f"no unfinished changeset in {self.path}")
+            _apply.abandon(workspace, _history.open_changeset(self.path, id).id)
             return _history.open_changeset(self.path, id)
 
     def _locked(self) -> Any:
@@ -138,15 +177,15 @@ class Workspace:
 class WorkspaceCopy:
     """A copy of a workspace, whose `path` is the workspace of tools and agents; `os.fspath(copy)` is the path.
 
-    `not_copied` names the sockets, pipes and devices that the copy lacks; `time` is in seconds since 1970. As a context
-    manager the copy is discarded in the end, unless an exception leaves the block.
+    `not_copied` names what the copy lacks: sockets, pipes, devices, and what the user may not read. `time` is in
+    seconds since 1970. As a context manager the copy is discarded in the end, unless an exception leaves the block.
     """
 
     def __init__(self, workspace: Workspace, head: Mapping[str, Any]) -> None:
         self.workspace = workspace
         self.path: str = head["path"]
         self.time: float = head["time"]
-        self.not_copied: list[str] = head["special"]
+        self.not_copied: list[str] = [*head["special"], *head["unreadable"]]
         self._skip: list[str] = head["skip"]
         self._folder = os.path.dirname(self.path)
         self.id = os.path.basename(self._folder)
@@ -173,34 +212,63 @@ class WorkspaceCopy:
         except FileNotFoundError as error:
             raise WorkspaceError(f"the copy {self.id} was discarded") from error
         try:
-            return compare(self.workspace.path, self.path, before, self._skip)
+            with Tree(self.workspace.path) as original, Tree(self.path) as copy:
+                return compare(original, copy, before, self._skip)
         except OSError as error:  # such as a folder that tools made unreadable
             raise WorkspaceError(f"the copy cannot be read: {error.strerror}: {error.filename}") from error
 
-    def apply(self, paths: Iterable[str] | None = None, *, title: str = "", session: str = "") -> Changeset | None:
+    def record_shown(self, changes: Changes) -> None:
+        """Remember that a person has seen changes, for `check_shown` in any process."""
+        replace(os.path.join(self._folder, "shown.json"), json.dumps(changes.fingerprints).encode())
+
+    def check_shown(self, changes: Changes) -> None:
+        """Raise WorkspaceError if changes differ from those that a person has seen last."""
+        try:
+            shown = _read(self._folder, "shown")
+        except FileNotFoundError:  # nothing was shown
+            return
+        now = json.loads(json.dumps(changes.fingerprints))
+        if changed := [path for path in now if path not in shown or shown[path] != now[path]]:
+            raise WorkspaceError(f"the copy changed since its changes were shown; look again: {', '.join(changed)}")
+
+    def apply(
+        self,
+        paths: Iterable[str | Change] | None = None,
+        *,
+        shown: Changes | None = None,
+        title: str = "",
+        session: str = "",
+    ) -> Changeset | None:
         """Apply all changes, or the changes of some files and folders, to the workspace.
 
         The workspace is changed file by file, and each file is either old or new at any time. After a kill, the next
-        `apply` or `undo` reverts the interrupted one first. Returns None if there is nothing to apply. The changeset
-        records `title`, such as the command, and `session`, the session of an agent.
+        `apply` or `undo` reverts the interrupted one first. Returns None if there is nothing to apply.
+
+        Args:
+            paths: Changes, or files and folders whose changes are applied; by default all.
+            shown: The changes that a person has seen: others are not applied. By default the present ones.
+            title: A title for the changeset, such as the command.
+            session: The session of an agent, for the changeset.
 
         Raises:
             ConflictError: An original changed since the copy was made; nothing was applied.
-            WorkspaceError: A path names no change, or a file could not be written; nothing was applied.
+            WorkspaceError: A path names no change, a file of the copy changed after it was shown, or a file could not
+                be written; nothing was applied.
         """
-        with self.workspace._locked():
+        with self.workspace._locked(), Tree(self.workspace.path) as workspace:
             for changeset in self.workspace.changesets():
-                if changeset.state in ("applying", "undoing"):  # a killed process began it
-                    _apply.undo(changeset.id)
-            changes = self.changes()
-            selected = changes if paths is None else _select(changes, paths)
+                if changeset.state in UNFINISHED:  # a killed process began it
+                    _apply.undo(workspace, changeset.id)
+            changes = self.changes() if shown is None else shown
+            selected = changes if paths is None else changes.select(paths)
             if not selected:
                 return None
             touched = sorted({path for change in selected for path in (change.path, change.old_path)})
-            _apply.check_originals(self.workspace.path, self.id, touched, _read(self._folder, "originals"))
+            _apply.check_originals(workspace, self.id, touched, _read(self._folder, "originals"))
             details = {"title": title, "session": session, "copy": self.id}
             try:
-                id = _apply.apply(self.workspace.path, self.path, selected, details)
+                with Tree(self.path) as copy:
+                    id = _apply.apply(workspace, copy, selected, changes.fingerprints, details)
             except OSError as error:
                 raise WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}") from error
             _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, id)
@@ -209,26 +277,6 @@ class WorkspaceCopy:
     def discard(self) -> None:
         """Remove the copy with all its changes."""
         remove_tree(self._folder)
-
-
-def _select(changes: Changes, paths: Iterable[str]) -> list[Change]:
-    """Return the changes of paths and of everything below them, with the new folders that these need."""
-    selected: set[Change] = set()
-    for path in map(os.path.normpath, paths):
-        matches = {
-            change
-            for change in changes
-            for name in (change.path, change.old_path)
-            if path in (".", name) or name.startswith(f"{path}/")
-        }
-        if not matches:
-            names = ", ".join(change.path for change in changes[:10]) or "nothing"
-            raise WorkspaceError(f"{path} has no changes; changed: {names}")
-        selected |= matches
-    parents = {str(parent) for change in selected for parent in PurePath(change.path).parents}
-    folders = {change.path for change in changes if change.kind == "added" and change.path in parents}
-    # If such a folder replaces a file, the deletion of the file has the same path.
-    return [change for change in changes if change in selected or change.path in folders]
 
 
 def _copies_folder() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tools_agent._terminal._style import Style
     from tools_core import ApprovalRequest, Tool
     from tools_runtime import Policy
-    from tools_workspace import Changes, Workspace, WorkspaceCopy
+    from tools_workspace import Change, Changes, Workspace, WorkspaceCopy
 
     OpenDialog: TypeAlias = Callable[[Context], AbstractContextManager[Dialog | None]]
 
@@ -100,12 +101,13 @@ class Preview:
         return effects.confined and not is_open and is_inside(evaluation.facts.workspace, [self.path])
 
     def decide(self, dialog: Dialog) -> str | None:
-        """Show the changes, and apply or discard them as a person answers; return another prompt for the agent.
+        """End the jobs in the copy, show its changes, and apply or discard them as a person answers.
 
-        Without an answer the copy stays open. A copy without changes is discarded.
+        Return another prompt for the agent. Without an answer the copy stays open. A copy without changes is discarded.
         """
-        self._show_changes(dialog)
-        if not self.is_open:
+        self._end_jobs()
+        shown = self._show_changes(dialog)
+        if not shown:
             return None
         dialog.show([Line("text", ""), *block(_MENU, "  ")])
         while (line := dialog.ask("what to do with the changes? ")) is not None:
@@ -114,10 +116,12 @@ class Preview:
                 if prompt := rest.strip() or (dialog.ask("prompt: ") or "").strip():
                     return prompt
             elif key == "d":
-                dialog.show(_diff_lines(self.copy.changes()))
+                shown = self.copy.changes()
+                dialog.show(_diff_lines(shown))
             elif key in ("a", "s"):
-                selection = None if key == "a" else _words(rest or dialog.ask("files, folders or numbers: ") or "")
-                if selection != [] and self._apply(selection, dialog):
+                words = None if key == "a" else _words(rest or dialog.ask("files, folders or numbers: ") or "")
+                shown = self._apply(shown, words, dialog)
+                if not shown:
                     return None
             elif key == "x":
                 self.copy.discard()
@@ -129,48 +133,71 @@ class Preview:
                 dialog.show(block(_MENU, "  "))
         return None
 
-    def _show_changes(self, dialog: Dialog) -> None:
+    def _end_jobs(self) -> None:
+        """End what the agent and its sub-agents still run, so that the copy does not change while a person reads."""
+        for name, module in sys.modules.copy().items():
+            if "." not in name and "end_run" in getattr(module, "__dict__", {}).get("__all__", ()):
+                for run in self._runs:
+                    module.end_run(run)
+
+    def _show_changes(self, dialog: Dialog) -> Changes:
         """Show the changes, with their diff unless it is long; discard a copy without changes."""
-        changes = self.copy.changes()
+        changes: Changes = self.copy.changes()
         if changes:
             lines = _diff_lines(changes)
             dialog.show([*self._summary(changes), *(lines if len(lines) <= MAX_LINES else ())])
         else:
             self.copy.discard()
             dialog.show([Line("note", "no changes in the copy")])
+        return changes
 
-    def _apply(self, selection: Sequence[str] | None, dialog: Dialog) -> bool:
-        """Apply changes, and return True if no other change remains."""
-        changes = self.copy.changes()
-        names = {str(number): change.path for number, change in enumerate(changes, 1)}
-        paths = None if selection is None else [names.get(word, word) for word in selection]
+    def _apply(self, shown: Changes, words: Sequence[str] | None, dialog: Dialog) -> Changes:
+        """Apply changes that were shown, by names and numbers, or all; show and return the changes that remain."""
+        if words == []:
+            return shown
+        numbers = {str(number): change.path for number, change in enumerate(shown, 1)}
         try:
-            changeset = self.copy.apply(paths, title="ask-tools --preview", session=self._session.id)
+            paths = None if words is None else [numbers.get(word, word) for word in words]
+            selected = self._confirmed(list(shown) if paths is None else shown.select(paths), paths or (), dialog)
+            changeset = self.copy.apply(selected, shown=shown, title="ask-tools --preview", session=self._session.id)
         except self._error as error:
             dialog.show(block(str(error), "  ", "error"))
-            return False
+            is_current = self.copy.changes().fingerprints == shown.fingerprints
+            return shown if is_current else self._show_changes(dialog)
         undo = shlex.join(["ask-tools", "undo", *([changeset.id] if changeset else []), *self._place()])
         count = len(changeset.changes) if changeset else 0
         dialog.show([Line.of("note", f"applied {counted(count, 'change')}; to undo: {undo}")])
-        rest = self.copy.changes()
+        rest: Changes = self.copy.changes()
         if rest:
             dialog.show(list(self._summary(rest)))
         else:
             self.copy.discard()
-        return not rest
+        return rest
+
+    def _confirmed(self, selected: list[Change], named: Sequence[str], dialog: Dialog) -> list[Change]:
+        """Ask about changes of protected files that the person did not name; return the changes to apply."""
+        protected = [change for change in selected if change.mark == "protected" and change.path not in named]
+        if not protected:
+            return selected
+        dialog.show(block("\n".join(map(str, protected)), "  "))
+        answer = dialog.ask(f"apply {counted(len(protected), 'protected change')}, too? (y/n) ")
+        is_confirmed = (answer or "").strip().lower().startswith("y")
+        return selected if is_confirmed else [change for change in selected if change not in protected]
 
     def _summary(self, changes: Changes) -> Iterator[Line]:
         yield Line.of("title", f"{counted(len(changes), 'change')} in the copy:")
-        for number, change in enumerate(changes[:MAX_CHANGES], 1):
+        marked = sum(change.mark != "" for change in changes)  # the first ones, which are always shown
+        for number, change in enumerate(changes[: max(MAX_CHANGES, marked)], 1):
             yield Line.of(_CHANGE_STYLES.get(change.kind, "hunk"), str(change), f"  {number:>2}  ")
-        if len(changes) > MAX_CHANGES:
-            yield Line("note", f"… and {len(changes) - MAX_CHANGES} more", "      ")
+        if len(changes) > max(MAX_CHANGES, marked):
+            yield Line("note", f"… and {len(changes) - max(MAX_CHANGES, marked)} more", "      ")
 
     def finish(self) -> str | None:
         """Let a person on the terminal decide; without a terminal print the changes, and keep the copy.
 
         Return another prompt if the agent should continue.
         """
+        self._end_jobs()
         with terminal_dialog(Context()) as dialog:
             if dialog is not None and (prompt := self.decide(dialog)):
                 return prompt
