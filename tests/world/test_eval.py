@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from html import escape
+from urllib.parse import quote, quote_plus
 
 import pytest
 
-from tools_agent import Assistant
-from tools_core import tool
+from tools_agent import Agent, Assistant, ScriptedProvider
+from tools_core import ToolCall, tool
 from tools_core.__main__ import main
-from tools_eval import Case, evaluate
+from tools_eval import Case, RecordingProvider, ReplayProvider, evaluate
 
 TOOL = """
 from tools_core import tool
@@ -145,3 +149,146 @@ def test_a_model_that_answers_nothing_passes_nothing(reply, expected):
 
     report = evaluate([Case(question="Hello?", **expected)], {"silent": Silent(reply)}, tools=[look])
     assert report.rate == (0, 1)
+
+
+BODY = "hunter22-Hunter22_hunter22"  # of each secret below
+SECRETS = [
+    f"sk_live_{BODY.replace('-', '_')}",
+    f"rk_test_{BODY.replace('-', '_')}",
+    f"glpat-{BODY}",
+    f"gldt-{BODY}",
+    f"hf_{BODY.replace('-', '')}",
+    f"npm_{BODY.replace('-', '')}",
+    f"xoxe.xoxp-1-{BODY}",
+    f"xoxe-1-{BODY}",
+    f"ghp_{BODY.replace('-', '')}",
+    f"github_pat_{BODY.replace('-', '')}",
+    f"AIzaSy{BODY}abcdefgh",
+    f"ya29.{BODY}",
+    f"sk-ant-api03-{BODY}",
+    f"pypi-{BODY}",
+    f"https://ann:{BODY}@example.org/x",
+    f"postgresql+psycopg://ann:{BODY}/a#b?c@d@db.example/x",
+    f"mongodb+srv://ann:{BODY}@cluster/x",
+    f"https://example.org/?access_token={BODY}&a=b",
+    f"https://blob.example/x?se=2026&sig={BODY}",
+    f"-----BEGIN OPENSSH PRIVATE KEY-----\n{BODY}\n-----END OPENSSH PRIVATE KEY-----\n",
+    f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{BODY}\n-----END PGP PRIVATE KEY BLOCK-----",
+    f"export DB_PASSWORD='{BODY}'",
+    f'{{"password": "a\\"b{BODY}"}}',
+    f"Authorization: Bearer {BODY}",
+]
+
+
+def encodings(text):
+    yield text
+    yield f"first line\n{text}"
+    for value in ({"note": text}, [f"first line\n{text}"], {"inner": json.dumps({"note": text})}):
+        yield json.dumps(value)
+
+
+def recording_of(folder, result, **options):
+    """Record a run whose tool returns a result, and return the file."""
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return result
+
+    path = folder / "run.jsonl"
+    script = ScriptedProvider(ToolCall("1", "look", {}), result)
+    Agent(model=RecordingProvider(script, path, **options), tools=[look]).generate(f"Do {result}")
+    replay = ReplayProvider(path, **options)
+    assert Agent(model=replay, tools=replay.tools()).generate(f"Do {result}").outcome == "completed"
+    return path
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret[:20])
+def test_secrets_are_in_no_recording_however_they_are_written(workspace, secret):
+    for text in encodings(secret):
+        path = recording_of(workspace, text)
+        assert BODY[:8] not in path.read_text()
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "secret", ['pa"ss\\word-1', "pässwörd-ß", "a/b+c d&e<f>", "line one\nline two", "tab\there, 'quoted'"]
+)
+def test_secrets_of_the_environment_are_in_no_recording_in_any_encoding(workspace, monkeypatch, secret):
+    monkeypatch.setenv("SERVICE_TOKEN", secret)
+    forms = [secret, json.dumps(secret), json.dumps(json.dumps(secret)), json.dumps(secret, ensure_ascii=False)]
+    forms += [quote(secret), quote_plus(secret), escape(secret)]
+    written = [json.loads(line) for line in recording_of(workspace, " and ".join(forms)).read_text().split("\n")[:-1]]
+    text = json.dumps(written, ensure_ascii=False)
+    assert [form for form in forms if form.strip('"') in text or json.dumps(form)[1:-1] in text] == []
+
+
+def test_an_existing_recording_becomes_private(workspace):
+    (workspace / "run.jsonl").write_text("")
+    (workspace / "run.jsonl").chmod(0o644)
+    assert recording_of(workspace, "nothing").stat().st_mode & 0o777 == 0o600
+
+
+def test_text_around_secrets_and_the_names_of_parameters_stay(workspace):
+    text = recording_of(workspace, "The access token of Ann: see https://example.org:8080/a@b, 3 tokens").read_text()
+    assert "https://example.org:8080/a@b" in text
+
+    @tool
+    def log_in(password: str, api_key: str = "none") -> str:
+        """Log in."""
+        return "in"
+
+    path = workspace / "other.jsonl"
+    script = ScriptedProvider(ToolCall("1", "log_in", {"password": "hunter22"}), "Done.")
+    Agent(model=RecordingProvider(script, path), tools=[log_in]).generate("Log in.")
+    replay = ReplayProvider(path)
+    assert replay.tools()[0].input_schema == log_in.input_schema
+    assert Agent(model=replay, tools=replay.tools()).generate("Log in.").content == "Done."
+    assert "hunter22" not in path.read_text()
+
+
+TESTS = """
+import pytest
+from tools_agent import Agent, ScriptedProvider
+
+def say(recorded, text):
+    assert Agent(model=recorded(ScriptedProvider(text))).generate("hi").content == text
+
+class TestA:
+    def test_x(self, recorded):
+        say(recorded, "A")
+
+class TestB:
+    def test_x(self, recorded):
+        say(recorded, "B")
+
+    class TestC:
+        def test_x(self, recorded):
+            say(recorded, "C")
+
+@pytest.mark.parametrize("p", ["a/b", "a_b", "a b", "A_b", "ä", "x" * 300, "x" * 301])
+def test_p(recorded, p):
+    say(recorded, p)
+
+def test_x(recorded):
+    say(recorded, "plain")
+
+def test_X(recorded):
+    say(recorded, "capital")
+
+def test_two_models(recorded):
+    say(recorded, "first")
+    say(recorded, "second")
+"""
+
+
+@pytest.mark.slow
+def test_recordings_of_tests_and_models_stay_apart(workspace):
+    (workspace / "test_names.py").write_text(TESTS)
+    for options in (["--record"], []):
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "13 passed" in done.stdout, done.stdout
+    names = [path.name for path in (workspace / "recordings/test_names").iterdir()]
+    assert len({name.lower() for name in names}) == 14
+    assert "test_x.jsonl" in names

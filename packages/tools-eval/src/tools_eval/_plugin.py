@@ -6,6 +6,9 @@ pytest imports this module in every run; so it imports pytest alone.
 from __future__ import annotations
 
 import re
+from glob import escape
+from hashlib import sha256
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,35 +28,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class Recorded:
-    """The recording of a test: `recorded("openai:gpt-5")` is the model, `recorded.tools([weather])` its tools."""
+    """The recordings of a test: `recorded("openai:gpt-5")` is a model, `recorded.tools([weather])` its tools.
+
+    Each model of a test has a file of its own: `test_x.jsonl`, `test_x.2.jsonl`.
+    """
 
     def __init__(self, path: Path, *, records: bool) -> None:
         self.path, self.records = path, records
-        self._replay: Any = None
+        self._numbers = count(1)
 
     def __call__(self, model: Provider | str) -> Any:
         """Return a provider: `model` with `--record`, else its recorded replies."""
-        from tools_eval._record import RecordingProvider
+        from tools_eval._record import RecordingProvider, ReplayProvider
 
-        return RecordingProvider(model, self.path) if self.records else self._recording()
+        number = next(self._numbers)
+        path = self.path if number == 1 else self.path.with_name(f"{self.path.stem}.{number}.jsonl")
+        return RecordingProvider(model, path) if self.records else ReplayProvider(self._existing(path))
 
     def tools(self, tools: Iterable[Tool]) -> list[Tool]:
         """Return the tools with `--record`, else tools that return the recorded results."""
-        replayed: list[Tool] = list(tools) if self.records else self._recording().tools(tools)
-        return replayed
-
-    def _recording(self) -> Any:
         from tools_eval._record import ReplayProvider
 
-        if not self.path.is_file():
-            pytest.fail(f"{self.path} does not exist; record it: pytest --record", pytrace=False)
-        self._replay = self._replay or ReplayProvider(self.path)
-        return self._replay
+        if self.records:
+            return list(tools)
+        others = sorted(self.path.parent.glob(f"{escape(self.path.stem)}.[0-9]*.jsonl"))
+        replayed: list[Tool] = ReplayProvider(self._existing(self.path), *others).tools(tools)
+        return replayed
+
+    def _existing(self, path: Path) -> Path:
+        if not path.is_file():
+            pytest.fail(f"{path} does not exist; record it: pytest --record", pytrace=False)
+        return path
 
 
 @pytest.fixture
 def recorded(request: pytest.FixtureRequest) -> Recorded:
     """Replay a model and tools from `recordings/FILE/TEST.jsonl`; `pytest --record` records them again."""
-    name = re.sub(r"[^\w-]+", "_", request.node.name).strip("_")
-    path = request.path.parent / "recordings" / request.path.stem / f"{name}.jsonl"
+    path = request.path.parent / "recordings" / request.path.stem / f"{_file_name(request.node.nodeid)}.jsonl"
     return Recorded(path, records=bool(request.config.getoption("--record")))
+
+
+def _file_name(node: str) -> str:
+    """Return the name of a test's file; a digest keeps tests apart whose names cannot be written, also without case."""
+    name = node.partition("::")[2]
+    text = re.sub(r"[^\w-]+", "_", name).strip("_")[:100]
+    return text if text == name.lower() else f"{text}-{sha256(name.encode()).hexdigest()[:8]}"

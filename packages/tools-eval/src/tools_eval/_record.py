@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from difflib import unified_diff
 from hashlib import sha256
 from pathlib import Path
@@ -16,16 +15,11 @@ from typing import Any, TypeAlias
 from tools_agent import Assistant, Delta, Provider, ProviderError, Request, ScriptedProvider, get_provider
 from tools_core import Context, Result, Tool, ToolError, tool
 from tools_core.text import is_secret_name
-from tools_runtime.plugins import OutputBudget
+from tools_runtime.plugins import OutputBudget, Redactor
 
 Rendered: TypeAlias = dict[str, Any]  # a request as JSON
 
-_HIDDEN = "[redacted]"
 _MIN_SECRET = 8  # characters of a value that is hidden wherever it occurs
-_SECRETS = re.compile(
-    r"\b(?:sk-[\w-]{16,}|gh[opsru]_\w{16,}|github_pat_\w{16,}|A[KS]IA[A-Z0-9]{12,}|xox[abp]-[\w-]{10,}|AIza[\w-]{30,})"
-    r"|(?<=[Bb]earer )[\w.~+/=-]{16,}"
-)
 _SENT = ("name", "description", "input_schema", "examples")  # of definitions
 _NOT_SENT = ("id", "items", "model", "provider", "stop_reason", "structured_output", "usage")  # of messages
 
@@ -39,8 +33,10 @@ class RecordingProvider:
 
         agent = Agent(model=RecordingProvider("openai:gpt-5", "run.jsonl"), tools=[weather])
 
-    The file is replaced, or continued with `append`. Results of tools are recorded with the next request, which has
-    them. Values of environment variables with secret names, well-known kinds of keys and `secrets` are hidden.
+    The file is replaced, or continued with `append`; only its owner can read it. Results of tools are recorded with
+    the next request, which has them. Hidden are the values of environment variables with secret names and `secrets`,
+    also as JSON or in an address; values of names that look secret; passwords in addresses, well-known tokens and
+    private keys.
     """
 
     def __init__(
@@ -59,11 +55,11 @@ class RecordingProvider:
             self.provider, self.model = provider, getattr(provider, "model", "")
         self._path = Path(path)
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._hide = _hider(secrets)
+        self._redactor = _redactor(secrets)
         self._lock = Lock()
         self._definitions: set[str] = set()
-        if not append:
-            self._path.write_bytes(b"")
+        with open(self._path, "ab" if append else "wb", opener=_private) as file:
+            os.fchmod(file.fileno(), 0o600)
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
         """Yield the reply of the provider."""
@@ -90,7 +86,7 @@ class RecordingProvider:
             await aclose()
 
     def _record(self, request: Request, reply: Assistant) -> None:
-        rendered = self._hide(_render(request))
+        rendered = _render(request, self._redactor)
         tools = rendered.pop("tools")
         digest = _digest(tools)
         lines: list[Any] = []
@@ -98,27 +94,32 @@ class RecordingProvider:
             if digest not in self._definitions:  # once for all requests
                 self._definitions.add(digest)
                 lines.append({"tools": digest, "definitions": tools})
-            lines.append({"request": {**rendered, "tools": digest}, "reply": self._hide(reply.to_dict())})
+            lines.append(
+                {"request": {**rendered, "tools": digest}, "reply": self._redactor.clean_json(reply.to_dict())}
+            )
             file.writelines(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
 
 
 class ReplayProvider:
-    """Answers requests from a recording, in their recorded order if the same request occurs again.
+    """Answers requests from recordings, in their recorded order if the same request occurs again.
 
     A request that is not in the recording raises ReplayError. `tools()` are the recorded tools, which return the
     recorded results. `calls` has the requests.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *others: str | os.PathLike[str], secrets: Iterable[str] = ()
+    ) -> None:
         self._path = Path(path)
-        self._hide = _hider(secrets)
+        self._redactor = _redactor(secrets)
         self._lock = Lock()
         self._requests: dict[str, Rendered] = {}
         self._replies: defaultdict[str, list[Assistant]] = defaultdict(list)
         self._next: defaultdict[str, int] = defaultdict(int)
         self._results: dict[str, Result] = {}
         self._definitions: dict[str, dict[str, Any]] = {}
-        self._read()
+        for file in (path, *others):
+            self._read(Path(file))
         self.model: str = next(iter(self._requests.values()), {}).get("model", "")
         self._script = ScriptedProvider(default=self._reply)
         self.calls, self.stream, self.astream = self._script.calls, self._script.stream, self._script.astream
@@ -135,10 +136,10 @@ class ReplayProvider:
             definitions = [definition for name, definition in self._definitions.items() if name != added]
         return [self._stub(definition) for definition in definitions]
 
-    def _read(self) -> None:
+    def _read(self, path: Path) -> None:
         definitions: dict[str, Any] = {}
         try:
-            for line in self._path.read_text("utf-8").splitlines():
+            for line in filter(None, path.read_text("utf-8").split("\n")):  # U+2028 ends no line
                 entry = json.loads(line)
                 if "definitions" in entry:
                     definitions[entry["tools"]] = entry["definitions"]
@@ -151,12 +152,12 @@ class ReplayProvider:
                 results = (message for message in request["messages"] if message["role"] == "tool")
                 self._results |= {message["tool_call_id"]: Result.from_dict(message["result"]) for message in results}
         except OSError as error:
-            raise ReplayError(f"{self._path} cannot be read: {error.strerror}; record it first") from error
+            raise ReplayError(f"{path} cannot be read: {error.strerror}; record it first") from error
         except (KeyError, TypeError, ValueError) as error:
-            raise ReplayError(f"{self._path} is not a recording: {error}") from error
+            raise ReplayError(f"{path} is not a recording: {error}") from error
 
     def _reply(self, request: Request) -> Assistant:
-        rendered = self._hide(_render(request))
+        rendered = _render(request, self._redactor)
         key = _digest(rendered)
         with self._lock:
             replies = self._replies.get(key)
@@ -189,8 +190,8 @@ class ReplayProvider:
         return replayed
 
 
-def _render(request: Request) -> Rendered:
-    """Return what the provider sends, as JSON: without the ids and costs of messages."""
+def _render(request: Request, redactor: Redactor) -> Rendered:
+    """Return what the provider sends, as JSON without secrets, and without the ids and costs of messages."""
     messages = [
         {key: value for key, value in message.to_dict().items() if key not in _NOT_SENT} for message in request.messages
     ]
@@ -202,7 +203,8 @@ def _render(request: Request) -> Rendered:
         "output_schema": request.output_schema,
     }
     copy: Rendered = json.loads(json.dumps(rendered, default=str))
-    return copy
+    # The names of parameters in a schema look like those of secrets.
+    return {key: redactor.clean_json(copy[key], named=key in ("messages", "settings")) for key in copy}
 
 
 def _digest(value: Any) -> str:
@@ -213,24 +215,10 @@ def _lines(rendered: Rendered) -> list[str]:
     return json.dumps(rendered, indent=1, sort_keys=True, ensure_ascii=False).splitlines()
 
 
-def _hider(secrets: Iterable[str]) -> Callable[[Any], Any]:
-    """Return a function that returns JSON without secrets."""
+def _redactor(secrets: Iterable[str]) -> Redactor:
     environment = [value for name, value in os.environ.items() if is_secret_name(name) and len(value) >= _MIN_SECRET]
-    values = sorted({*environment, *secrets}, key=len, reverse=True)
-
-    def hide(value: Any) -> Any:
-        if isinstance(value, str):
-            for secret in values:
-                value = value.replace(secret, _HIDDEN)
-            return _SECRETS.sub(_HIDDEN, value)
-        if isinstance(value, list):
-            return [hide(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        return {key: _HIDDEN if _is_secret(key, item) else hide(item) for key, item in value.items()}
-
-    return hide
+    return Redactor([*environment, *secrets])
 
 
-def _is_secret(key: str, value: Any) -> bool:
-    return isinstance(value, str) and is_secret_name(key)
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -11,6 +11,7 @@ from tools_runtime.plugins._loop_detector import LoopDetector
 from tools_runtime.plugins._opentelemetry import OpenTelemetry
 from tools_runtime.plugins._output_budget import OutputBudget
 from tools_runtime.plugins._rate_limit import RateLimit
+from tools_runtime.plugins._redact import Redactor
 from tools_runtime.plugins._retry import Retry
 
-__all__ = ["AuditLog", "Cache", "LoopDetector", "OpenTelemetry", "OutputBudget", "RateLimit", "Retry"]
+__all__ = ["AuditLog", "Cache", "LoopDetector", "OpenTelemetry", "OutputBudget", "RateLimit", "Redactor", "Retry"]
