@@ -50,7 +50,7 @@ def test_sessions_with_equal_names_in_two_stores_are_separate(tmp_path):
     assert contents(agents["bob"].session) == ["mail of bob", "deleted by bob", "found it"]
     for user, agent in agents.items():
         with agent.store as store:
-            (id,) = (info.id for info in store.sessions() if info.id.startswith("chat/3/"))
+            (id,) = (info.id for info in store.sessions(parent="chat"))
             assert Session.open(store, id).messages[0].content == user
 
 

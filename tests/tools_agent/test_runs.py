@@ -177,13 +177,14 @@ def test_a_policy_denies_a_call_without_ending_the_run(tools, executed):
 # ---------------------------------------------------------------------------------------------------------------- halt
 
 
-def test_a_halt_ends_the_run_after_all_results(tools, executed, generate):
-    provider = ScriptedProvider([call("1", "finish", answer="42"), call("2", "look", at="b")])
+def test_a_halt_ends_the_run_and_later_calls_do_not_start(tools, executed, generate):
+    calls = [call("0", "look", at="a"), call("1", "finish", answer="42"), call("2", "look", at="b")]
+    provider = ScriptedProvider(calls)
     agent = Agent(model=provider, tools=tools)
     response = generate(agent, "Go")
     assert (response.outcome, response.halted, response.content) == ("halted", True, "42")
     assert len(provider.calls) == 1
-    assert results(agent.session) == {"1": "42", "2": "saw b"}
+    assert results(agent.session) == {"0": "saw a", "1": "42", "2": "cancelled"}
     assert generate(agent, None).halted  # as after a process that was killed before it had recorded the end
     assert len(provider.calls) == 1
     provider.add("Hello again")

@@ -118,10 +118,13 @@ def test_sessions_are_listed_latest_first_and_deleted_with_their_records(store):
 
 
 def test_deleting_a_session_deletes_the_sessions_of_its_sub_agents(store):
-    for id in ("a%", "a%/c1", "a%/c1/c2", "a", "ab/c1"):
-        store.create(id)
+    for id, parent in (("a%", ""), ("b", "a%"), ("c", "b"), ("a", ""), ("a%/c1", "")):
+        store.create(id, parent=parent, call="1/k")
+    assert store.child("a%", "1/k") == "b"
     store.delete("a%")
-    assert {info.id for info in store.sessions()} == {"a", "ab/c1"}
+    assert {info.id for info in store.sessions()} == {"a", "a%/c1"}
+    assert store.sessions("a%") == store.sessions("b") == []
+    assert store.child("a%", "1/k") is None
 
 
 # ------------------------------------------------------------------------------------------------ identity

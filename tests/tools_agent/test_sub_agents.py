@@ -131,14 +131,14 @@ def test_a_sub_agent_that_waits_for_approval_makes_its_caller_wait(is_stored, tm
         assert removed == ["a"]
         assert next(message for message in agent.session if message.role == "tool").content == "Deleted it."
         if is_stored:
-            key = next(record.data["key"] for record in agent.session.history if record.kind == "tool_started")
-            assert len(Session.open(store, f"chat/7/{key}")) == 4
+            (inner,) = store.sessions(parent="chat")
+            assert len(Session.open(store, inner.id)) == 4
 
 
 @pytest.mark.parametrize("had_ended", [False, True])
 def test_a_killed_sub_agent_continues(had_ended, tmp_path):
     with SQLiteStore(tmp_path / "agent.db") as store:
-        Session(
+        chat = Session(
             id="chat",
             store=store,
             messages=[User(content="Go"), Assistant(tool_calls=(call("7", "worker", prompt="x"),))],
@@ -146,7 +146,7 @@ def test_a_killed_sub_agent_continues(had_ended, tmp_path):
         started = {"call_id": "7", "name": "worker", "attempt": 1, "key": "k"}
         store.append("chat", [Record("tool_started", started)], after=2)
         done = [Assistant(content="It is a.")] if had_ended else []
-        Session(id="chat/7/k", store=store, messages=[User(content="x"), *done])
+        Session(store=store, messages=[User(content="x"), *done], parent=chat, call="7/k")
         provider = ScriptedProvider("It is a.")
         worker = Agent(model=provider, name="worker")
         agent = Agent("chat", model=ScriptedProvider("Done"), tools=[worker.as_tool()], store=store)

@@ -183,7 +183,7 @@ def test_errors_halts_and_old_results_are_not_given_again(run, calls, search):
     executed: list[bool] = []
     cache, context = Cache(seconds=1e-9), Context()
     for _ in range(2):
-        run([fetch], calls("fetch", {"end": True}, {"end": False}), [cache], context)
+        run([fetch], calls("fetch", {"end": False}, {"end": True}), [cache], context)
         run([search], calls("search", {}), [cache], context)
     assert len(executed) == 4 and len(search.made) == 2
 

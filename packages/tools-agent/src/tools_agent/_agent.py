@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, Unpack
@@ -21,6 +22,7 @@ from tools_agent._stores._store import Store
 
 if TYPE_CHECKING:
     from tools_agent._loop._sub_agent import AgentTool
+    from tools_core import Context
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 
@@ -323,15 +325,17 @@ class Agent(Generic[ContextT, OutputT]):
         with self._lock:
             self.context["token_usage"] += usage
 
-    def open_session(self, id: str | None, store: Store | None) -> Session:
-        """Open a session, or create it with the instructions."""
+    def open_session(
+        self, id: str | None, store: Store | None, *, parent: Session | None = None, call: str = ""
+    ) -> Session:
+        """Open a session, or create it with the instructions; with a parent, as that of one of its calls."""
         if id is not None and store is not None:
             try:
                 return Session.open(store, id)
             except KeyError:
                 pass
         seeds = [message for message in (self.instruction_message, self.skills_message) if message is not None]
-        return Session(seeds, id=id, store=store)
+        return Session(seeds, id=id, store=store, parent=parent, call=call)
 
     def new_run(
         self,
@@ -340,23 +344,35 @@ class Agent(Generic[ContextT, OutputT]):
         context: Mapping[str, Any] | None = None,
         session: Session | str | None = None,
         *,
-        caller: Run | None = None,
+        call: Context | None = None,
+        is_part: bool = False,
         is_async: bool = False,
     ) -> Run:
-        """Return a run, which has not started."""
+        """Return a run, which has not started; with `call` for a call of the agent as a tool."""
         if not isinstance(prompt, str | User | None):
             raise TypeError(f"a prompt is text or a User, got {type(prompt).__name__}")
         if files and not isinstance(prompt, str):
             raise ValueError("files are part of a prompt: pass one, as text")
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
-        values = {**self.context, **context} if context else self.context
-        policy = caller.inherited("policy") if self.policy is None and caller is not None else self.policy
-        tools, search, executor = self.parts.for_run(values, policy, is_overlaid=bool(context))
+        state = self._state(context, call, is_part=is_part)
+        is_overlaid = bool(context) or call is not None
+        tools, search, executor = self.parts.for_run(state, is_overlaid=is_overlaid)
         return Run(
-            self, self.session if session is None else self._find_session(session), values, message, tools=tools,
-            search=search, executor=executor, workspace=resolve(self.workspace, values), caller=caller,
+            self, self.session if session is None else self._find_session(session), state, message, tools=tools,
+            search=search, executor=executor, workspace=resolve(self.workspace, state), call=call, is_part=is_part,
             is_async=is_async,
         )  # fmt: skip
+
+    def _state(self, context: Mapping[str, Any] | None, call: Context | None, *, is_part: bool) -> Mapping[str, Any]:
+        """Return the state of a run: the caller's own object over the agent's values, or a new dict."""
+        if call is not None and is_part:
+            return call.state
+        if call is not None:
+            inherited = {name: value for name, value in call.state.items() if name not in ("skills", "token_usage")}
+            return {**inherited, **self.context}
+        if isinstance(context, MutableMapping):
+            return ChainMap(context, self.context)
+        return {**self.context, **(context or {})}
 
     def _find_session(self, session: Session | str) -> Session:
         if isinstance(session, str):

@@ -96,17 +96,16 @@ class Parts:
     @property
     def executor(self) -> Executor:
         """The executor of calls."""
-        return self._cached("executor", lambda: self._make_executor(self.tools[0], self._agent.policy))
+        return self._cached("executor", lambda: self._make_executor(self.tools[0]))
 
     def for_run(
-        self, context: Mapping[str, Any], policy: Any, *, is_overlaid: bool
+        self, context: Mapping[str, Any], *, is_overlaid: bool
     ) -> tuple[dict[str, Tool], ToolSearch | None, Executor]:
-        """Return the tools, their search and the executor of a run: its own if its context or policy differ."""
-        agent = self._agent
-        if policy is agent.policy and not (is_overlaid and is_function(agent.tools)):
+        """Return the tools, their search and the executor of a run: its own if its context differs."""
+        if not (is_overlaid and is_function(self._agent.tools)):
             return *self.tools, self.executor
         tools, search = self._find_tools(context)
-        return tools, search, self._make_executor(tools, policy)
+        return tools, search, self._make_executor(tools)
 
     def _cached(self, key: str, compute: Callable[[], T]) -> T:
         with self._lock:
@@ -138,7 +137,7 @@ class Parts:
         size = sum(map(estimate_tokens, tools.values()))
         return size if size < _SMALL else window_of(*self.provider) // 10
 
-    def _make_executor(self, tools: Mapping[str, Tool], policy: Any) -> Executor:
+    def _make_executor(self, tools: Mapping[str, Tool]) -> Executor:
         agent, runtime = self._agent, self._agent.runtime
         if is_function(runtime):
             choose = runtime
@@ -146,7 +145,7 @@ class Parts:
             def runtime(context: Any) -> Any:
                 return resolve(choose, context.state)
 
-        policy = policy() if isinstance(policy, type) else policy
+        policy = agent.policy() if isinstance(agent.policy, type) else agent.policy
         approvals = getattr(policy, "approvals", None)
         hooks = [*agent.hooks, _RECORDER]
         if agent.loop_detection and not any(isinstance(hook, LoopDetector) for hook in hooks):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools_agent._agent import Agent
-from tools_agent._loop._run import Run
+from tools_agent._loop._family import run_of
 from tools_agent._loop._sub_agent import Delegation
 from tools_runtime import Executor
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["delegate"]
 
-_SHARED = ("hooks", "runtime", "error_policy")
+_SHARED = ("runtime", "error_policy")
 
 
 def delegate(
@@ -46,13 +46,11 @@ def delegate(
         read: Returns the result from the response of a run that completed or halted.
         close: Called when the run has ended.
     """
-    caller = context.caller
-    options: dict[str, Any] = {"on_ask": context.on_ask}
-    if isinstance(caller, Run):
-        options = {name: getattr(caller.agent, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
-    elif isinstance(caller, Executor):
-        options |= {name: getattr(caller, name) for name in (*_SHARED, "policy", "approve")}
-        options["tool_timeout"] = caller.default_timeout
+    options = {}
+    if (run := run_of(context.caller)) is not None:
+        options = {name: getattr(run.agent, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
+    elif isinstance(executor := getattr(context.caller, "executor", None), Executor):
+        options = {name: getattr(executor, name) for name in _SHARED} | {"tool_timeout": executor.default_timeout}
     agent: Any = Agent(
         model=model, tools=tools, name=tool.name, workspace=context.workspace, max_steps=None, output_budget=None,
         loop_detection=False, **options,

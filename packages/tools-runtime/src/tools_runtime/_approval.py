@@ -35,15 +35,15 @@ class Approver:
 
     def __init__(self, deciders: Sequence[Hook], approve: Approve | None, approvals: Approvals) -> None:
         self._deciders = deciders
-        self._approve = approve
-        self._approvals = approvals
+        self.approve = approve
+        self.approvals = approvals
 
     def permit(self, call: ToolCall, tool: Tool, context: Context) -> Steps[Approval | Result | None]:
         """Return the approval of a call, or None if it needs none; the error result if it must not run."""
         request = self._judge(call, tool, context)
         if not isinstance(request, ApprovalRequest):
             return request
-        answer = self._approvals.take(request)
+        answer = self.approvals.take(request)
         if answer is not None:
             return request.refusal(answer) if isinstance(answer, Denial) else answer
         approval = yield from self._ask(request)
@@ -57,14 +57,14 @@ class Approver:
                 return _refused(tool, "; ".join(decision.reasons), decision.by)
             if decision.outcome == "allow":
                 return None
-            facts = decision.facts or facts_of(call, tool, context, self._approvals.project)
+            facts = decision.facts or facts_of(call, tool, context, self.approvals.project)
         except InvalidArguments as error:
             return Result.error(error.message, type=error.type)
         except Exception as error:  # noqa: BLE001  (the tool's own code failed: the effects are unknown)
             return _refused(tool, f"its effects are unknown: {describe_error(error)}")
         return ApprovalRequest(
             call, tool, facts.arguments, facts.effects, context, reasons=decision.reasons,
-            scopes=self._approvals.scopes, key=f"{context.run_id}.{facts.hash}",
+            scopes=self.approvals.scopes, key=self.approvals.key_of(context, facts.hash),
         )  # fmt: skip
 
     def _decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
@@ -87,7 +87,7 @@ class Approver:
 
     def _ask(self, request: ApprovalRequest) -> Steps[Approval | Result]:
         """Return the answer to a request; the error result if it is not an approval."""
-        approve, context = self._approve, request.context
+        approve, context = self.approve, request.context
         if isinstance(approve, str):
             return Approval("once", 'approve="all"', request.key)
         if approve is None:
@@ -120,7 +120,7 @@ class Approver:
         if not is_edited and current.key != request.key:
             return _refused(request.tool, "its effects changed during approval")
         approval = replace(approval, key=current.key)
-        self._approvals.remember(current, approval)
+        self.approvals.remember(current, approval)
         return approval
 
 

@@ -37,7 +37,8 @@ class Place(NamedTuple):
         return MARGIN if isinstance(self.tool, Tool) and self.tool.manages_timeout else 0.0
 
 
-class Batch(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Batch:
     """The things that the calls of one `execute` share."""
 
     context: Context
@@ -45,8 +46,14 @@ class Batch(NamedTuple):
     place: Callable[[ToolCall], Place]
     hooks: Hooks
     approver: Approver
+    halted_by: int | None = None  # the number of the call that has ended the conversation
+
+    def is_over_for(self, number: int) -> bool:
+        """Return whether an earlier call has ended the conversation."""
+        return self.halted_by is not None and self.halted_by < number
 
 
+_HALTED = "the call was not run: an earlier call has ended the conversation"
 _NO_RESULT = Result.error("the call has no result")
 
 
@@ -58,6 +65,7 @@ class Execution:
     place: Place
     context: Context
     batch: Batch
+    number: int = 0  # in the batch
     in_loop: bool = False
     in_hook: bool = False  # a coroutine of a hook runs
     attempts: int = 0
@@ -85,9 +93,7 @@ class Execution:
             if gates is None:
                 result = cancelled() if self.context.cancelled else limit_passed(self.context)
             else:
-                hooks = self.batch.hooks.inside(runtime) if runtime.wraps else self.batch.hooks.around
-                tool = place.tool if isinstance(place.tool, Tool) else None
-                result = yield from run_hooks(hooks, self.call, tool, self)
+                result = yield from self._run_hooks()
         except GeneratorExit:  # the event loop was closed
             raise
         except BaseException as error:  # noqa: BLE001  (each call has a result)
@@ -97,12 +103,22 @@ class Execution:
                 passed.set(before)
                 leave_all(gates)
         self.context.deliver(result)
+        if result.halted and not self.batch.is_over_for(self.number):
+            self.batch.halted_by = self.number
         with self._lock:
             if self.batch.hooks.listeners:
                 self.emit("end", result)
             self.result, self.has_ended = result, True
         if self._interrupt is not None:
             raise self._interrupt
+
+    def _run_hooks(self) -> Steps[Result]:
+        place = self.place
+        if self.batch.is_over_for(self.number):
+            return Result.error(_HALTED, type="cancelled")
+        hooks = self.batch.hooks.inside(place.runtime) if place.runtime.wraps else self.batch.hooks.around
+        tool = place.tool if isinstance(place.tool, Tool) else None
+        return (yield from run_hooks(hooks, self.call, tool, self))
 
     def _failure(self, error: BaseException) -> Result:
         if is_cancellation(error) and self.context.cancelled:

@@ -17,6 +17,7 @@ from tools_core import Context, Registry, Result, Tool, ToolCall
 from tools_core.threads import in_thread, start_coroutine
 from tools_runtime._approval import Approve, Approver
 from tools_runtime._call import Batch, Execution, Place
+from tools_runtime._callers import Caller, ExecutorCaller
 from tools_runtime._concurrency import Gate, check_concurrency
 from tools_runtime._drive import adrive, drive
 from tools_runtime._events import ToolBugError, is_bug
@@ -94,7 +95,8 @@ class Executor:
             tools if callable(tools) and not _is_tool(tools) else _as_mapping(tools)
         )
         self.approvals = approvals or self.plugins.approvals() or Approvals()
-        self._hooks = Hooks(self.plugins.manager)
+        self._has_approvals = approvals is not None or self.plugins.approvals() is not None
+        self._hooks = Hooks.of(self.plugins.manager)
         self._approver = Approver(self._hooks.deciders, approve, self.approvals)
         self._runtimes = Runtimes(self.plugins.runtimes())
         choices = {"*": None, **runtime} if isinstance(runtime, Mapping) else {"*": runtime}
@@ -142,7 +144,7 @@ class Executor:
         executions, batch = self._prepare(calls, context)
         for wave in _waves(executions):
             first = wave[0]
-            if len(wave) == 1 and not (self._hooks.need_loop or first.place.runtime.runs_apart):
+            if len(wave) == 1 and not (batch.hooks.need_loop or first.place.runtime.runs_apart):
                 drive(first.steps())
                 yield first.call, first.result
                 continue
@@ -196,13 +198,24 @@ class Executor:
         tools = self._tools if isinstance(self._tools, Mapping) else self._tools_for(context)
         places = [self._place(call, tools, context) for call in calls]
         base = Context() if context is None else context.for_call()  # cancelled when the caller stops
-        if base.caller is None:
-            base.caller = self
-        batch = Batch(base, tools, lambda call: self._place(call, tools, context), self._hooks, self._approver)
+        caller: Any = base.caller
+        if caller is None or caller.executor is not self:
+            caller = base.caller = ExecutorCaller(self, base.run_id, caller)
+        hooks, approver = self.bound_by(caller.outer)
+        batch = Batch(base, tools, lambda call: self._place(call, tools, context), hooks, approver)
         executions: list[Execution] = []
-        for call, place in zip(calls, places, strict=True):
-            executions.append(Execution(call, place, base.for_call(None, call.id, delivers=True), batch))
+        for number, (call, place) in enumerate(zip(calls, places, strict=True)):
+            executions.append(Execution(call, place, base.for_call(None, call.id, delivers=True), batch, number))
         return executions, batch
+
+    def bound_by(self, outer: Caller | None) -> tuple[Hooks, Approver]:
+        """Return the hooks and the approver of calls that a call of an outer caller makes."""
+        if outer is None:
+            return self._hooks, self._approver
+        hooks, approver = outer.executor.bound_by(outer.outer)
+        hooks = hooks.over(self._hooks)
+        approvals = self.approvals.inside(approver.approvals) if self._has_approvals else approver.approvals
+        return hooks, Approver(hooks.deciders, self.approve or approver.approve, approvals)
 
     def _place(self, call: ToolCall, tools: Mapping[str, Tool], context: Context | None) -> Place:
         if len(self._choices) == 1:

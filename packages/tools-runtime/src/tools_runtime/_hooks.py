@@ -50,6 +50,8 @@ class Hook(NamedTuple):
     function: Callable[..., Any]
     is_async: bool
     blocks: bool  # it may block, so that it runs in a worker thread if the call runs in an event loop
+    owner: object = None  # the plugin itself
+    is_nested: bool = True  # it is for the calls that a call makes, too
 
     @classmethod
     def of(cls, name: str, implementation: pluggy.HookImpl, arguments: Sequence[str] = ()) -> Hook:
@@ -58,7 +60,8 @@ class Hook(NamedTuple):
         function = _with_arguments(function, [arguments.index(name) for name in names], len(arguments))
         is_async = iscoroutinefunction(implementation.function)
         blocks = getattr(implementation.plugin, "blocks", True) and not is_async
-        return cls(name, implementation.plugin_name, function, is_async, blocks)
+        owner = implementation.plugin
+        return cls(name, implementation.plugin_name, function, is_async, blocks, owner, getattr(owner, "nested", True))
 
     def call(self, execution: Execution, *arguments: Any) -> Steps[Any]:
         """Call the function, in a worker thread if it may block an event loop."""
@@ -76,29 +79,46 @@ class Hook(NamedTuple):
 class Hooks:
     """The hooks of an executor, by purpose."""
 
-    def __init__(self, manager: pluggy.PluginManager) -> None:
-        hook = manager.hook
-        self.around = tuple(
-            Hook.of(name, implementation, _ARGUMENTS[name]) for name, implementation in _ordered(manager)
+    def __init__(
+        self, around: Sequence[Hook], deciders: Sequence[Hook], starters: Sequence[Hook], listeners: Sequence[Hook]
+    ) -> None:
+        self.around = tuple(around)
+        self.deciders = tuple(deciders)
+        self.starters = tuple(starters)
+        self.listeners = tuple(listeners)
+        self.need_loop = any(hook.is_async for hook in (*self.around, *self.starters))
+
+    @classmethod
+    def of(cls, manager: pluggy.PluginManager) -> Hooks:
+        """Return the hooks of the plugins of a manager."""
+
+        def hooks(name: str, arguments: Sequence[str]) -> list[Hook]:
+            return [Hook.of(name, each, arguments) for each in getattr(manager.hook, name).get_hookimpls()]
+
+        around = [Hook.of(name, each, _ARGUMENTS[name]) for name, each in _ordered(manager)]
+        listeners = hooks("on_event", ("event",))[::-1]
+        return cls(around, hooks("decide_tool_call", _CALL), hooks("start_tool_call", _CALL), listeners)
+
+    def over(self, inner: Hooks) -> Hooks:
+        """Return these hooks around those of an executor that a call uses; a plugin of both is there once."""
+        return Hooks(
+            _outside(self.around, inner.around),
+            _outside(self.deciders, inner.deciders),
+            _outside(self.starters, inner.starters),
+            _outside(self.listeners, inner.listeners),
         )
-        self.deciders = [
-            Hook.of("decide_tool_call", implementation, _CALL)
-            for implementation in hook.decide_tool_call.get_hookimpls()
-        ]
-        self.starters = [
-            Hook.of("start_tool_call", implementation, _CALL) for implementation in hook.start_tool_call.get_hookimpls()
-        ]
-        self.listeners = [
-            Hook.of("on_event", implementation, ("event",))
-            for implementation in reversed(hook.on_event.get_hookimpls())
-        ]
-        self.need_loop = any(implementation.is_async for implementation in (*self.around, *self.starters))
 
     def inside(self, runtime: Runtime) -> tuple[Hook, ...]:
         """Return the hooks around calls, with the runtime's own as the innermost."""
         function = _with_arguments(runtime.around_tool_call, [0, 2], len(_ARGUMENTS["around_tool_call"]))
         inner_tool = Hook("around_tool_call", type(runtime).__name__, function, is_async=False, blocks=False)
         return (*self.around, inner_tool)
+
+
+def _outside(outer: Sequence[Hook], inner: Sequence[Hook]) -> list[Hook]:
+    kept = [hook for hook in outer if hook.is_nested]
+    owners = {id(hook.owner) for hook in kept}
+    return [*kept, *(hook for hook in inner if id(hook.owner) not in owners)]
 
 
 def run_hooks(hooks: tuple[Hook, ...], call: ToolCall, tool: Tool | None, execution: Execution) -> Steps[Result]:

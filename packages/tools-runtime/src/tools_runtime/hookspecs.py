@@ -9,6 +9,10 @@ a generator or a coroutine function. A function that blocks holds up its own cal
 run in separate threads, and in an event loop the hooks of a plugin run in worker threads, unless the plugin has the
 attribute `blocks = False`. With a coroutine function among them, all calls run in an event loop.
 
+The hooks of an executor, and its policy, also hold for the calls that a tool makes with the context of its own call:
+those of an agent that is a tool, of code, and of another executor. They are outside the hooks of that executor. A
+plugin with the attribute `nested = False` sees the calls of its own executor only.
+
 An exception in a hook before the call ran refuses the call; after it the result stands. Both are logged, and emitted
 as `hook_failed`: a hook that fails never loses a result, and never repeats a call. `ToolError` and `Halt` are
 answers.

@@ -58,7 +58,7 @@ class Context:
         self.on_progress = on_progress
         self.on_ask = on_ask
         self.enforced = enforced
-        self.caller: object = None  # the run of an agent that makes the call
+        self.caller: object = None  # what makes the call: an executor, or a run of an agent
         self.tool = ""  # the name of the tool that is called
         self.max_characters: int | None = None  # of a result; the caller cuts a longer one
         self._questions = 0  # that the call has asked

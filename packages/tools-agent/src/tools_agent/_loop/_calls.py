@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import Do, Steps, wait_for
+from tools_agent._loop._family import run_of
 from tools_agent._loop._resume import resumed
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._response import Interrupted
@@ -52,7 +53,7 @@ class Calls:
     def execute(self, calls: Sequence[ToolCall]) -> Steps:
         """Run calls. Calls that wait for approval stay without a result. The run may be interrupted after each."""
         run = self._run
-        context = Context(workspace=run.workspace, state=run.context, run_id=run.owner.session.key)
+        context = Context(workspace=run.workspace, state=run.context, run_id=run.run_id)
         context.caller = run
         context.on_ask = self.answer
         self._context = context
@@ -164,9 +165,10 @@ class Calls:
 
 
 class Recorder:
-    """The executor's plugin that reports calls to their run, which is the caller in their context."""
+    """The executor's plugin that reports calls to their run, which is the nearest caller."""
 
     blocks = True
+    nested = False
 
     @hookimpl
     def start_tool_call(self, call: ToolCall, tool: Tool, context: Context) -> None:  # noqa: ARG002
@@ -185,7 +187,7 @@ class Recorder:
 
 
 def _calls_of(context: Any) -> Calls:
-    return cast("Run", context.caller).calls
+    return cast("Run", run_of(context.caller)).calls
 
 
 def _check_repeats(result: Result) -> None:
@@ -195,8 +197,11 @@ def _check_repeats(result: Result) -> None:
 
 
 def _is_same(question: Mapping[str, Any], request: Mapping[str, Any]) -> bool:
-    """Return whether a request is the answered one; its key covers arguments and effects."""
+    """Return whether a request is the answered one; the hash in its key covers arguments and effects.
+
+    The run in the key is another one if the session is a fork.
+    """
     if question["key"]:
-        return bool(question["key"] == request["key"])
+        return bool(question["key"].rpartition(".")[2] == request["key"].rpartition(".")[2])
     has_same_arguments = question.get("was_started") or question["arguments"] == request["arguments"]
     return bool(has_same_arguments and question["tool"] == request["tool"])

@@ -68,7 +68,7 @@ class Replies:
             yield TextDone(reply.content)
         for call in reply.tool_calls:
             yield ToolCallDone(call)
-        yield UsageUpdate(reply.usage or Usage(), run.usage)
+        yield UsageUpdate(reply.usage or Usage(), run.budget.usage)
         yield from run.notify(reply)
         return reply
 
@@ -115,7 +115,8 @@ class Replies:
         """Send a request to the model, yield the deltas of its reply if the user may see them, and return the reply."""
         run, agent = self._run, self._run.agent
         provider = self._provider
-        if agent.max_cost is not None and self._model:
+        run.check_budget(is_step=is_shown)
+        if run.budget.needs_price and self._model:
             check_price(provider, self._model)
         request = Request(
             model=self._model, messages=messages, tools=tools, deferred=deferred, settings=agent.settings,
@@ -144,5 +145,5 @@ class Replies:
         if reply is None:
             raise ProviderError("the provider ended without a reply", retryable=True)
         if reply.usage is not None:
-            run.add_usage(reply.usage, 0.0 if agent.max_cost is None else cost_of(reply))
+            run.add_usage(reply.usage, cost_of(reply) if run.budget.needs_price else 0.0)
         return reply

@@ -14,6 +14,7 @@ from tools_agent._events import Interrupt
 from tools_agent._loop._calls import Calls
 from tools_agent._loop._checks import Checks
 from tools_agent._loop._drive import Do, Steps, call_back
+from tools_agent._loop._family import Budget, run_of
 from tools_agent._loop._replies import Replies
 from tools_agent._loop._sources import AsyncSource, Source
 from tools_agent._messages import Assistant, Message, System, Usage, User
@@ -22,7 +23,7 @@ from tools_agent._response import Interrupted, Response
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
     from tools_agent._session._session import Session
-    from tools_core import Tool
+    from tools_core import Context, Tool
     from tools_core.search import ToolSearch
     from tools_runtime import Executor
 
@@ -31,9 +32,10 @@ _REPEAT = "Your reply does not match the required output: {}. Reply again with o
 
 
 class Run:
-    """One run of an agent on a session. `caller` is the run that calls the agent as a tool.
+    """One run of an agent on a session. `call` is the context of the call whose tool is the agent.
 
-    `owner` is the run that its calls belong to: what tools remember and what the user approves for a run is that run's.
+    The policies, hooks and budgets of the callers hold for it. With `is_part` its calls belong to the run of the
+    caller: what tools remember and what the user approves for a run is that run's.
     """
 
     def __init__(  # noqa: PLR0913  (the agent creates it)
@@ -47,7 +49,8 @@ class Run:
         search: ToolSearch | None,
         executor: Executor,
         workspace: Any,
-        caller: Run | None = None,
+        call: Context | None = None,
+        is_part: bool = False,
         is_async: bool = False,
     ) -> None:
         self.agent = agent
@@ -57,15 +60,19 @@ class Run:
         self.search = search
         self.executor = executor
         self.workspace = workspace
-        self.caller = caller
-        self.owner = self
+        self.call = call
+        self.outer: Any = None if call is None else call.caller
+        self.caller: Run | None = run_of(self.outer)
+        self.is_part = is_part
+        self.owner: Run = self.caller.owner if is_part and self.caller is not None else self
+        self.run_id: str = session.key if call is None or not is_part else call.run_id
         self.is_async = is_async
         self.event_loop: asyncio.AbstractEventLoop | None = None  # of an asynchronous run
-        self.depth: int = 0 if caller is None else caller.depth + 1
+        self.depth: int = 0 if self.caller is None else self.caller.depth + 1
         self.blocks = session.store is not None
         self.id = uuid4().hex
-        self.usage = Usage()
-        self.cost = 0.0  # in US dollars, if the agent has a max_cost
+        limits = {name: getattr(agent, name) for name in ("max_steps", "max_tokens", "max_cost")}
+        self.budget: Budget = Budget(limits, None if self.caller is None else self.caller.budget)
         self.response: Response[Any] | None = None
         self.calls = Calls(self)
         self.replies = Replies(self)
@@ -79,9 +86,15 @@ class Run:
         self._healed: list[str] = []
 
     def inherited(self, option: str) -> Any:
-        """Return an option of the agent, else of its caller: `approve`, `policy` or `on_ask`."""
+        """Return `approve` or `on_ask` of the agent, else of the nearest caller that has it."""
         value = getattr(self.agent, option)
-        return self.caller.inherited(option) if value is None and self.caller is not None else value
+        member = self.outer
+        while value is None and member is not None:
+            if isinstance(member, Run):
+                return member.inherited(option)
+            value = getattr(member.executor, option, None)
+            member = member.outer
+        return self.call.on_ask if value is None and option == "on_ask" and self.call is not None else value
 
     def interrupt(self, reason: Any) -> None:
         """Stop the run as soon as possible; from any thread."""
@@ -95,11 +108,21 @@ class Run:
             raise Interrupted(self._interrupt[0])
 
     def add_usage(self, usage: Usage, cost: float) -> None:
-        """Count tokens and dollars of this run, or of a sub-agent's."""
-        with self._lock:
-            self.usage += usage
-            self.cost += cost
-        self.agent.count(usage)
+        """Count the tokens and the price of a reply, for the callers too."""
+        self.budget.add(usage, cost)
+        agents = {}
+        member: Run | None = self
+        while member is not None:
+            agents[id(member.agent)] = member.agent
+            member = member.caller
+        for agent in agents.values():
+            agent.count(usage)
+
+    def check_budget(self, *, is_step: bool) -> None:
+        """Raise Interrupted if a limit does not allow another request to the model."""
+        limit = self.budget.start_step() if is_step and not self.is_part else self.budget.reached()
+        if limit is not None:
+            raise Interrupted(limit)
 
     # ------------------------------------------------------------------------------------------------ effects
 
@@ -184,13 +207,22 @@ class Run:
                 self.check()
                 if session.pending_tool_calls:
                     raise Interrupted("approval_required" if session.pending_approvals else "answer_required")
-            while steering:
-                yield self.write(session.log.add, steering[0])
-                steering.pop(0)
+            if steering:
+                yield from self._add_steering()
+                self._end_if_blocked()
+                if self._ended:
+                    return
             reply = yield from self.replies.request()
             self._end_if_blocked()
             if reply is not None:
                 yield from self._continue(reply)
+
+    def _add_steering(self) -> Steps:
+        """Add the messages of `steer`, and pass them through the guardrails."""
+        while self._steering:
+            yield self.write(self.session.log.add, self._steering[0])
+            self._steering.pop(0)
+        yield from self.checks.check_input()
 
     def _end_if_blocked(self) -> None:
         if self.checks.tripwire is not None:
@@ -217,14 +249,10 @@ class Run:
         return halted is not None
 
     def _check_limits(self) -> None:
-        """Raise Interrupted if a limit does not allow another request to the model."""
-        agent = self.agent
-        tokens = self.usage.input_tokens + self.usage.output_tokens
-        for name, value in (("max_steps", self.replies.count), ("max_tokens", tokens), ("max_cost", self.cost)):
-            limit = getattr(agent, name)
-            if limit is not None and value >= limit:
-                raise Interrupted(name)
-        if agent.max_session_steps is not None and self.session.log.reply_count >= agent.max_session_steps:
+        """Raise Interrupted if a limit does not allow calls, which another request to the model would follow."""
+        self.check_budget(is_step=False)
+        limit = self.agent.max_session_steps
+        if limit is not None and self.session.log.reply_count >= limit:
             raise Interrupted("max_session_steps")
 
     # ------------------------------------------------------------------------------------------------ the end
@@ -243,8 +271,7 @@ class Run:
     def _finish(self) -> Steps:
         session, attributes = self.session, self._ended
         if attributes["outcome"] == "interrupted" and self.agent.heal:
-            waiting = {request["call_id"].partition("/")[0] for request in _requests(session)}
-            orphans = [id for id in session.orphaned_tool_call_ids if id not in waiting]
+            orphans = [id for id in session.orphaned_tool_call_ids if not session.log.is_waiting(id)]
             self._healed += yield self.write(session.log.close_calls, orphans)
         yield self._finish_run(attributes["outcome"], attributes.get("interrupt_reason"))
         if "content" not in attributes:
@@ -252,7 +279,7 @@ class Run:
             attributes["content"] = self.replies.partial or (last.content if last is not None else "")
         self.response = Response(
             **attributes, messages=tuple(session.messages), modifications=tuple(self.checks.modifications),
-            healed_tool_call_ids=tuple(self._healed), pending=tuple(_requests(session)), usage=self.usage,
+            healed_tool_call_ids=tuple(self._healed), pending=tuple(_requests(session)), usage=self.budget.usage,
             steps=self.replies.count,
         )  # fmt: skip
 
@@ -267,7 +294,7 @@ class Run:
             _log.warning("the end of run %s could not be recorded: %s", self.id, unrecorded)
 
     def _finish_run(self, outcome: str, reason: Any) -> Do:
-        data: dict[str, Any] = {"steps": self.replies.count, "usage": self.usage.model_dump()}
+        data: dict[str, Any] = {"steps": self.replies.count, "usage": self.budget.usage.model_dump()}
         if reason is not None:
             data["reason"] = str(reason)
         return self.write(partial(self.session.log.finish_run, outcome, **data))

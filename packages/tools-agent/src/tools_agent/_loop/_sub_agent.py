@@ -6,14 +6,16 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Generic, cast
+from uuid import uuid4
 
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import adrive, drive
-from tools_agent._loop._run import Run
-from tools_agent._messages import User
+from tools_agent._loop._family import run_of
+from tools_agent._messages import Assistant, User
 from tools_core import Context, Effects, Result, Tool, ToolError
 
 if TYPE_CHECKING:
+    from tools_agent._loop._run import Run
     from tools_agent._response import Response
     from tools_agent._session._session import Session
 
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
 class AgentTool(Tool):
     """An agent as a tool: each call is a run in a new session, in the event loop of its caller if that has one.
 
-    If the caller's session has a store, the new one is stored there as `SESSION/CALL/KEY`, and a call that was killed
-    continues. The caller receives the tokens and the tool events of the run. The sub-agent inherits `approve` and
-    `policy` unless it has its own. If its calls need approval, the caller waits as well.
+    If the caller's session has a store, the new one belongs to it there, and a call that was killed continues. The
+    caller receives the tokens and the tool events of the run.
+
+    The policy and the hooks of the caller, an agent or an executor, hold for the calls of the run, in addition to its
+    own; so do the limits of the caller's run. It inherits `approve` and `on_ask` unless it has its own. If its calls
+    need approval, the caller waits as well. A run that ends in any other way than completed or halted is an error.
     """
 
     stateful = True
@@ -39,7 +44,7 @@ class AgentTool(Tool):
 
     def execute(self, context: Context, prompt: Annotated[str, "The whole task; the agent sees nothing else"]) -> Any:
         """Hand a task to an agent."""
-        caller, agent = _caller_of(context), self._agent
+        caller, agent = run_of(context.caller), self._agent
         if caller is not None and caller.depth >= caller.agent.max_depth:
             raise ToolError(
                 f"agents may call each other {caller.agent.max_depth} deep: do it yourself", "limit_exceeded"
@@ -51,13 +56,25 @@ class AgentTool(Tool):
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the effects; a call can be repeated if its session is in a store, since it continues there."""
-        caller = None if context is None else _caller_of(context)
+        caller = None if context is None else run_of(context.caller)
         is_stored = caller is not None and caller.session.store is not None
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
 
 
-def _text(response: Response[Any]) -> Result:
-    return Result.text(response.content)
+def _result_of(response: Response[Any]) -> Result:
+    """Return the reply: as data if the agent has an `output` type."""
+    if response.halted or response.output is None or isinstance(response.output, str):
+        return Result.text(response.content)
+    last = next(message for message in reversed(response.messages) if isinstance(message, Assistant))
+    return Result.ok(last.structured_output)
+
+
+_FAILURES = {  # what the caller's model reads about a run that did not reach its end
+    "length": ("its reply was cut at the length limit", "limit_exceeded"),
+    "refusal": ("its model refused to answer", "denied"),
+    "content_filter": ("the provider's content filter stopped its reply", "denied"),
+    "invalid_output": ("its reply does not have the required form", "execution_error"),
+}
 
 
 class Delegation:
@@ -69,40 +86,37 @@ class Delegation:
         agent: Any,
         context: Context,
         arguments: Mapping[str, Any],
-        read: Callable[[Any], Result] = _text,
+        read: Callable[[Any], Result] = _result_of,
         close: Callable[[], object] | None = None,
         *,
         is_part: bool = False,
     ) -> None:
         self._tool, self._agent, self._context, self._arguments = tool, agent, context, arguments
         self._read, self._close, self._is_part = read, close, is_part
-        self._caller = _caller_of(context)
+        self._caller = run_of(context.caller)
         self._is_async = self._caller is not None and self._caller.is_async
 
     def start(self) -> Result | Awaitable[Result]:
         """Return the result of the call; in an asynchronous run, a coroutine."""
-        session = _session_of(self._agent, self._caller, self._context)
-        values = _inherited(self._context)
+        session, call = _session_of(self._agent, self._caller, self._context)
+        is_new = not any(isinstance(message, User) for message in session)
         run: Run = self._agent.new_run(
-            None if any(isinstance(message, User) for message in session) else next(iter(self._arguments.values())),
-            context={name: value for name, value in values.items() if name not in self._agent.context},
-            session=session, caller=self._caller, is_async=self._is_async,
+            next(iter(self._arguments.values())) if is_new else None, session=session, call=self._context,
+            is_part=self._is_part, is_async=self._is_async,
         )  # fmt: skip
-        if self._is_part and self._caller is not None:
-            run.owner = self._caller.owner
-        return self._arun(run) if self._is_async else self._run(run)
+        return self._arun(run, call) if self._is_async else self._run(run, call)
 
-    def _run(self, run: Run) -> Result:
+    def _run(self, run: Run, call: str) -> Result:
         with self._closing(run):
             for event in drive(run.steps()):
                 _forward(event, run)
-        return self._result(run)
+        return self._result(run, call)
 
-    async def _arun(self, run: Run) -> Result:
+    async def _arun(self, run: Run, call: str) -> Result:
         with self._closing(run):
             async for event in adrive(run.steps()):
                 _forward(event, run)
-        return self._result(run)
+        return self._result(run, call)
 
     @contextmanager
     def _closing(self, run: Run) -> Generator[None]:
@@ -115,29 +129,35 @@ class Delegation:
             if self._close is not None:
                 self._close()
 
-    def _result(self, run: Run) -> Result:
+    def _result(self, run: Run, call: str) -> Result:
         response: Response[Any] = cast("Any", run.response)  # the run has ended
-        name = self._tool.name
-        if run.caller is not None:
-            run.caller.add_usage(response.usage, run.cost)
-            if not response.pending:
-                run.caller.session.children.pop(run.session.id, None)
         if response.pending:
-            names = ", ".join(request["tool"] for request in response.pending)
-            pending = {
-                "key": "", "tool": name, "arguments": dict(self._arguments),
-                "reasons": [f"{'its code' if self._is_part else 'its agent'} waits for {names}"],
-                "pending": list(response.pending),
-            }  # fmt: skip
-            return Result.error(f"{name} waits for the user", type="approval_required", metadata={"pending": pending})
+            return self._waiting(response)
+        if run.caller is not None:
+            run.caller.session.children.pop(call, None)
+        if response.completed or response.halted:
+            return self._read(response)
+        name, outcome = self._tool.name, response.outcome
         if response.interrupted:
             kind = "cancelled" if response.interrupt_reason == "cancelled" else "limit_exceeded"
-            text = f"; its last reply: {response.content}" if response.content else ""
-            return Result.error(f"{name} was stopped: {response.interrupt_reason}{text}", type=kind)
-        if response.blocked:
-            reason = response.tripwire.reason if response.tripwire is not None else ""
-            return Result.error(f"{name} was blocked: {reason}", type="denied")
-        return self._read(response)
+            text = f"{name} was stopped: {response.interrupt_reason}"
+        elif response.blocked:
+            kind, text = "denied", f"{name} was blocked: {response.tripwire.reason if response.tripwire else ''}"
+        else:
+            why, kind = _FAILURES.get(outcome, (f"its reply ended with {outcome!r}", "execution_error"))
+            text = f"{name} did not finish: {why}{f' ({response.detail})' if response.detail else ''}"
+        last = f"; its last reply: {response.content}" if response.content else ""
+        return Result.error(text + last, type=kind)
+
+    def _waiting(self, response: Response[Any]) -> Result:
+        name = self._tool.name
+        names = ", ".join(request["tool"] for request in response.pending)
+        pending = {
+            "key": "", "tool": name, "arguments": dict(self._arguments),
+            "reasons": [f"{'its code' if self._is_part else 'its agent'} waits for {names}"],
+            "pending": list(response.pending),
+        }  # fmt: skip
+        return Result.error(f"{name} waits for the user", type="approval_required", metadata={"pending": pending})
 
 
 def _inherited(context: Context) -> dict[str, Any]:
@@ -145,30 +165,27 @@ def _inherited(context: Context) -> dict[str, Any]:
     return {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
 
 
-def _caller_of(context: Context) -> Run | None:
-    return context.caller if isinstance(context.caller, Run) else None
+def _session_of(agent: Any, caller: Run | None, context: Context) -> tuple[Session, str]:
+    """Return the session of a call and its name among those of the caller's session.
 
-
-def _session_of(agent: Any, caller: Run | None, context: Context) -> Session:
-    """Return the session of a call: that of an earlier attempt, with the answers to its requests, or a new one."""
+    It is that of an earlier attempt, with the answers to its requests, or a new one.
+    """
     if caller is None:
-        new: Session = agent.open_session(None, None)
-        return new
-    parent, call_id = caller.session, context.call_id or ""
-    id = f"{parent.id}/{call_id}/{parent.log.state(call_id).key}"  # another one after a rollback of the call
-    session: Session = parent.children.get(id) or agent.open_session(id, parent.store)
-    parent.children[id] = session
-    answers = parent.log.state(call_id).answers
+        return agent.open_session(None, None), ""
+    parent, state = caller.session, caller.session.log.state(context.call_id)
+    is_inside = context.caller is not caller  # another tool makes the call, and may make several
+    call = f"{context.call_id}/{uuid4().hex if is_inside else state.key}"  # another one after a rollback of the call
+    session: Session = parent.child(call) or agent.open_session(None, parent.store, parent=parent, call=call)
     for question in session.pending_questions:
-        if (answer := answers.get(question["call_id"])) is not None:
+        if (answer := state.answers.get(question["call_id"])) is not None:
             session.answer(question["call_id"], answer["answer"], by=answer["by"])
     for request in session.pending_approvals:
-        answer = answers.get(request["call_id"])
+        answer = state.answers.get(request["call_id"])
         if answer is not None and answer["approved"]:
             session.approve(request["call_id"], arguments=answer.get("arguments"), by=answer["by"])
         elif answer is not None:
             session.deny(request["call_id"], answer.get("reason", ""), by=answer["by"])
-    return session
+    return session, call
 
 
 def _forward(event: Any, run: Run) -> None:

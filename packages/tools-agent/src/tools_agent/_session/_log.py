@@ -129,6 +129,11 @@ class SessionLog:
         """Return the attempts of a call, and the approval that it waits for or has."""
         return self.transcript.state(call_id or "")
 
+    def is_waiting(self, call_id: str) -> bool:
+        """Return whether a call waits for an answer of the user."""
+        state = self.state(call_id)
+        return state.question is not None or (state.pending is not None and state.approved is None)
+
     def start_call(self, call: ToolCall) -> None:
         """Record that a call starts. If this raises, the call must not run."""
         state = self.state(call.id)
@@ -196,13 +201,15 @@ class SessionLog:
             return self.store.read(self.id)
         return [replace(record, data=as_json(record.data)) for record in self._records]
 
-    def create(self, changes: Sequence[Change], metadata: Mapping[str, Any] | None) -> None:
+    def create(
+        self, changes: Sequence[Change], metadata: Mapping[str, Any] | None, parent: str = "", call: str = ""
+    ) -> None:
         """Create the session in its store; in one transaction, so that no session lacks its instructions."""
         if self.store is None:
             self.write(changes)
             return
         records = [Record(kind, as_json(data)) for kind, data in changes]
-        self.key = self.store.create(self.id, metadata, records)
+        self.key = self.store.create(self.id, metadata, records, parent=parent, call=call)
         self._seq = len(records)
         for kind, data in changes:
             self.transcript.apply(kind, data)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from getpass import getuser
 from typing import Any, Self, overload
 from uuid import uuid4
 
@@ -13,6 +12,7 @@ from tools_agent._session._log import SessionLog, changes_of
 from tools_agent._session._transcript import Stored
 from tools_agent._stores._store import Record, Store
 from tools_core import Result, ToolCall
+from tools_runtime import user_name
 
 
 class Session:
@@ -25,7 +25,7 @@ class Session:
     Attributes:
         id: The name in the store.
         log: What a run reads and records.
-        children: The sessions of sub-agents by id, if there is no store.
+        children: The sessions of its calls of sub-agents that have not ended, if there is no store.
     """
 
     def __init__(
@@ -36,8 +36,12 @@ class Session:
         store: Store | None = None,
         metadata: Mapping[str, Any] | None = None,
         heal: bool = False,
+        parent: Session | None = None,
+        call: str = "",
     ) -> None:
         """Create a session, optionally with messages of an earlier one, as objects or as dicts.
+
+        With a `parent` it belongs to a `call` of that session: it is copied and deleted with it.
 
         `store.sessions()` lists `metadata`. `heal` drops results without a call, and replies with calls that no run
         will answer. Raises ValueError for inconsistent messages, and SessionConflictError if the store has a session
@@ -48,7 +52,9 @@ class Session:
         self.store = store
         self.log = SessionLog(self.id, store)
         self.children: dict[str, Session] = {}
-        self.log.create(changes, metadata)
+        self.log.create(changes, metadata, "" if parent is None else parent.id, call)
+        if parent is not None and store is None:
+            parent.children[call] = self
         if heal:
             self.prune()
 
@@ -67,6 +73,13 @@ class Session:
         import asyncio  # 30 ms; loaded by now
 
         return await asyncio.to_thread(cls.open, store, id)
+
+    def child(self, call: str) -> Session | None:
+        """Return the session that belongs to a call of this one, or None."""
+        if self.store is None:
+            return self.children.get(call)
+        id = self.store.child(self.id, call)
+        return None if id is None else Session.open(self.store, id)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -218,7 +231,7 @@ class Session:
         waits.
         """
         _request_of(call_id, self.pending_approvals, "approval")
-        answer: dict[str, Any] = {"call_id": call_id, "approved": True, "by": by or getuser()}
+        answer: dict[str, Any] = {"call_id": call_id, "approved": True, "by": by or user_name()}
         if arguments is not None:
             answer["arguments"] = json.loads(json.dumps(dict(arguments)))
         self.log.write([("approval_given", answer)])
@@ -226,7 +239,7 @@ class Session:
     def deny(self, call_id: str, reason: str = "", *, by: str | None = None) -> None:
         """Deny a pending call; the model reads the reason. Raises KeyError as `approve` does."""
         pending = _request_of(call_id, self.pending_approvals, "approval")
-        answer = {"call_id": call_id, "approved": False, "reason": reason, "by": by or getuser()}
+        answer = {"call_id": call_id, "approved": False, "reason": reason, "by": by or user_name()}
         if "agent" in pending:  # the sub-agent receives the answer
             self.log.write([("approval_given", answer)])
             return
@@ -247,18 +260,22 @@ class Session:
         question = _request_of(call_id, self.pending_questions, "an answer")
         if question["choices"] and answer not in question["choices"]:
             raise ValueError(f"the answer {answer!r} is not one of {', '.join(question['choices'])}")
-        self.log.answer(question, answer, by or getuser())
+        self.log.answer(question, answer, by or user_name())
 
     # ------------------------------------------------------------------------------------------------ the log
 
     def fork(self, id: str | None = None, *, until: int | None = None) -> Session:
-        """Copy the session up to a sequence number of its history; callbacks are not copied."""
+        """Copy the session, with those of its sub-agents, up to a sequence number of its history.
+
+        Calls that have run do not run again in the copy. Callbacks are not copied.
+        """
         new = id or uuid4().hex
         if self.store is not None:
             self.store.fork(self.id, new, until=until)
             return Session.open(self.store, new)
         session = Session(id=new)
         session.log.replay([record for record in self.log.records if until is None or record.seq <= until])
+        session.children = {call: child.fork() for call, child in self.children.items()}
         return session
 
     def rollback(self, to: int) -> None:

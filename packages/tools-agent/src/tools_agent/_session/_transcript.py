@@ -220,12 +220,13 @@ class Transcript:
 
     def _answer_sub_agent(self, data: Mapping[str, Any]) -> bool:
         """Keep an answer to a request of a sub-agent, and return whether it is one."""
-        outer, slash, inner = data["call_id"].partition("/")
-        if not slash or data["call_id"] in self.calls:
-            return False
-        state = self.calls.setdefault(outer, CallState())
-        state.answers[inner], state.attempts_settled = data, state.attempts
-        return True
+        for id, state in self.calls.items():
+            inner = (data["call_id"] or "").removeprefix(f"{id}/")
+            requests = (state.pending or {}).get("pending", ())
+            if inner != data["call_id"] and any(request["call_id"] == inner for request in requests):
+                state.answers[inner], state.attempts_settled = data, state.attempts
+                return True
+        return False
 
     def _apply_question_asked(self, data: Mapping[str, Any]) -> None:
         state = self.calls.setdefault(data["call_id"], CallState())

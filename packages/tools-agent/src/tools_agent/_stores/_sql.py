@@ -17,7 +17,7 @@ from typing_extensions import override
 from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError, damaged
 from tools_core.linux import process_fields
 
-VERSION = 1
+VERSION = 2
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS ask_schema (version INTEGER NOT NULL)",
     """CREATE TABLE IF NOT EXISTS ask_sessions (
@@ -27,7 +27,9 @@ _SCHEMA = (
         created_at DOUBLE PRECISION NOT NULL,
         lease_owner TEXT,
         lease_process TEXT,
-        lease_until DOUBLE PRECISION
+        lease_until DOUBLE PRECISION,
+        parent TEXT REFERENCES ask_sessions (id) ON DELETE CASCADE,
+        parent_call TEXT
     )""",
     """CREATE TABLE IF NOT EXISTS ask_records (
         session TEXT NOT NULL REFERENCES ask_sessions (id) ON DELETE CASCADE,
@@ -39,6 +41,12 @@ _SCHEMA = (
         PRIMARY KEY (session, seq)
     )""",
 )
+_UPGRADE = (  # from version 1
+    "ALTER TABLE ask_sessions ADD COLUMN parent TEXT REFERENCES ask_sessions (id) ON DELETE CASCADE",
+    "ALTER TABLE ask_sessions ADD COLUMN parent_call TEXT",
+    "UPDATE ask_schema SET version = 2",
+)
+_INDEX = "CREATE INDEX IF NOT EXISTS ask_children ON ask_sessions (parent, parent_call)"
 _STATE = (
     "SELECT session_key, lease_owner, lease_process, lease_until, "
     "(SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id) "
@@ -79,18 +87,37 @@ class SQLStore(Store):
             versions = execute("SELECT version FROM ask_schema")
             if not versions:
                 execute("INSERT INTO ask_schema (version) VALUES (:version)", {"version": VERSION})
-            elif versions[0][0] != VERSION:
+            elif versions[0][0] > VERSION:
                 raise StoreError(
                     f"{self}: written by a newer version of tools-agent (schema {versions[0][0]}): upgrade it"
                 )
+            elif versions[0][0] < VERSION:
+                for statement in _UPGRADE:
+                    execute(statement)
+            execute(_INDEX)
 
     @override
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
+    def create(
+        self,
+        session: str,
+        metadata: Mapping[str, Any] | None = None,
+        records: Sequence[Record] = (),
+        *,
+        parent: str = "",
+        call: str = "",
+    ) -> str:
         rows = _rows(session, records, 0)
         with self._transaction(writes=True) as execute:
-            key = _insert_session(execute, session, json.dumps(dict(metadata or {})))
+            key = _insert_session(execute, session, json.dumps(dict(metadata or {})), parent, call)
             _insert_records(execute, rows)
         return key
+
+    @override
+    def child(self, session: str, call: str) -> str | None:
+        statement = "SELECT id FROM ask_sessions WHERE parent = :parent AND parent_call = :call"
+        with self._transaction(writes=False) as execute:
+            rows = execute(statement, {"parent": session, "call": call})
+        return rows[0][0] if rows else None
 
     @override
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
@@ -166,32 +193,27 @@ class SQLStore(Store):
             self._unreleased.discard((session, owner))
 
     @override
-    def sessions(self) -> list[SessionInfo]:
+    def sessions(self, parent: str = "") -> list[SessionInfo]:
         with self._transaction(writes=False) as execute:
             rows = execute(
                 "SELECT id, coalesce(seq, 0), created_at, coalesce(at, created_at) AS updated_at, metadata "
                 "FROM ask_sessions LEFT JOIN ask_records ON session = id AND seq = "
-                "(SELECT max(seq) FROM ask_records WHERE session = id) ORDER BY updated_at DESC"
+                "(SELECT max(seq) FROM ask_records WHERE session = id) "
+                "WHERE coalesce(parent, '') = :parent ORDER BY updated_at DESC",
+                {"parent": parent},
             )
         return [_info(row) for row in rows]
 
     @override
     def fork(self, session: str, new: str, *, until: int | None = None) -> None:
         with self._transaction(writes=True) as execute:
-            _, metadata = _key_and_metadata(execute, session)
-            _insert_session(execute, new, metadata)
-            execute(
-                "INSERT INTO ask_records (session, seq, kind, run, at, data) "
-                "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
-                {"new": new, "id": session, "until": _ALL if until is None else until},
-            )
+            _copy(execute, session, new, _ALL if until is None else until)
 
     @override
     def delete(self, session: str) -> None:
         with self._transaction(writes=True) as execute:
             self._check_lease(execute, session, None)
-            statement = "DELETE FROM ask_sessions WHERE id = :id OR substr(id, 1, length(:below)) = :below"
-            execute(statement, {"id": session, "below": f"{session}/"})
+            execute("DELETE FROM ask_sessions WHERE id = :id", {"id": session})
 
     @override
     def close(self) -> None:
@@ -230,11 +252,31 @@ def _info(row: Sequence[Any]) -> SessionInfo:
         ) from error
 
 
-def _insert_session(execute: Execute, session: str, metadata: str) -> str:
-    row = {"id": session, "key": uuid4().hex, "metadata": metadata, "now": time.time()}
+def _copy(execute: Execute, session: str, new: str, until: int, parent: str = "", call: str = "") -> None:
+    """Copy a session with the sessions of its calls, which continue in the copy instead of running again."""
+    _, metadata = _key_and_metadata(execute, session)
+    _insert_session(execute, new, metadata, parent, call)
+    execute(
+        "INSERT INTO ask_records (session, seq, kind, run, at, data) "
+        "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
+        {"new": new, "id": session, "until": until},
+    )
+    for child, its_call in execute("SELECT id, parent_call FROM ask_sessions WHERE parent = :id", {"id": session}):
+        _copy(execute, child, uuid4().hex, _ALL, new, its_call)
+
+
+def _insert_session(execute: Execute, session: str, metadata: str, parent: str, call: str) -> str:
+    row = {
+        "id": session, "key": uuid4().hex, "metadata": metadata, "now": time.time(), "parent": parent or None,
+        "call": call,
+    }  # fmt: skip
     if execute("SELECT 1 FROM ask_sessions WHERE id = :id", row):
         raise SessionConflictError(f"there is a session {session!r} already")
-    execute("INSERT INTO ask_sessions (id, session_key, metadata, created_at) VALUES (:id, :key, :metadata, :now)", row)
+    execute(
+        "INSERT INTO ask_sessions (id, session_key, metadata, created_at, parent, parent_call) "
+        "VALUES (:id, :key, :metadata, :now, :parent, :call)",
+        row,
+    )
     return str(row["key"])
 
 

@@ -74,8 +74,23 @@ class Store(Protocol):
     The key of a session is unique among all stores: a session that is deleted and created again has another key.
     """
 
-    def create(self, session: str, metadata: Mapping[str, Any] | None = None, records: Sequence[Record] = ()) -> str:
-        """Create a session with its first records, and return its key. SessionConflictError if it exists."""
+    def create(
+        self,
+        session: str,
+        metadata: Mapping[str, Any] | None = None,
+        records: Sequence[Record] = (),
+        *,
+        parent: str = "",
+        call: str = "",
+    ) -> str:
+        """Create a session with its first records, and return its key. SessionConflictError if it exists.
+
+        With a `parent` it belongs to a `call` of that session, a call of a sub-agent.
+        """
+        ...
+
+    def child(self, session: str, call: str) -> str | None:
+        """Return the id of the session that belongs to a call of a session, or None."""
         ...
 
     def open(self, session: str) -> tuple[str, list[Record]]:
@@ -102,16 +117,16 @@ class Store(Protocol):
         """Give the lease back; does nothing if `owner` does not have it."""
         ...
 
-    def sessions(self) -> list[SessionInfo]:
-        """Return the sessions, the latest first."""
+    def sessions(self, parent: str = "") -> list[SessionInfo]:
+        """Return the sessions, the latest first: those of calls of sub-agents with their `parent`, else the others."""
         ...
 
     def fork(self, session: str, new: str, *, until: int | None = None) -> None:
-        """Copy a session's records, up to a sequence number, into a new session."""
+        """Copy a session's records, up to a sequence number, into a new session; and the sessions of its calls."""
         ...
 
     def delete(self, session: str) -> None:
-        """Delete a session with its log, and the sessions of its sub-agents, whose ids begin with `SESSION/`.
+        """Delete a session with its log, and the sessions of its calls of sub-agents.
 
         Raises KeyError for an unknown session, and SessionConflictError while it runs.
         """

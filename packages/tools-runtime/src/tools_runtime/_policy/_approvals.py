@@ -22,7 +22,9 @@ from tools_runtime._events import PolicyError
 from tools_runtime._policy._facts import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Callable, Generator, Sequence
+
+    from tools_core import Context
 
 _VERSION = 3
 _MAX_ANSWERS = 10_000  # the oldest are dropped
@@ -34,14 +36,24 @@ class Approvals:
     """Remembers answers to requests in memory: an approval "run" holds for the same call in the rest of its run.
 
     Subclass it to keep answers elsewhere. `project` is part of the keys of requests.
+
+    Args:
+        user: Returns the person who makes a call, from its context. An answer then counts for this person alone, in the
+            run alone; for servers, whose calls come from several people.
     """
 
     scopes: Sequence[Scope] = ("once", "run")
     project: str = ""
 
-    def __init__(self) -> None:
+    def __init__(self, *, user: Callable[[Context], str] | None = None) -> None:
+        self._user = user
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, Approval | Denial] = OrderedDict()  # by key
+
+    def key_of(self, context: Context, digest: str) -> str:
+        """Return the key of a request: the run, the user, and the hash of the call."""
+        user = "" if self._user is None else f"/{self._user(context)}"
+        return f"{context.run_id}{user}.{digest}"
 
     def take(self, request: ApprovalRequest) -> Approval | Denial | None:
         """Return the answer to a request, or None; an approval "once" is used up by this."""
@@ -55,6 +67,10 @@ class Approvals:
         """Remember an approval of a call that runs now, for its scope."""
         if approval.scope == "run":
             self._store(request.key, approval)
+
+    def inside(self, outer: Approvals) -> Approvals:  # noqa: ARG002  (for subclasses)
+        """Return the store for calls that a call of an executor with the store `outer` makes; by default this one."""
+        return self
 
     def approve(self, key: str, scope: Scope = "once", by: str = "") -> None:
         """Approve a pending request.
@@ -243,8 +259,8 @@ def user_name() -> str:
 
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # a user without a name, as in some containers
-        return f"uid {os.getuid()}"
+    except (OSError, KeyError, ImportError):  # a user without a name, as in some containers
+        return f"uid {os.getuid()}" if hasattr(os, "getuid") else "unknown user"
 
 
 def read_guarded(path: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from math import inf
@@ -38,7 +38,9 @@ _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 
 class Rule:
     """A rule of a policy. All its conditions must hold; an empty condition always holds.
 
-    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them.
+    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them. A condition on an
+    argument that is a list or an object covers the values and names inside it, at any depth; to allow, the items of a
+    list only.
     """
 
     decision: Outcome
@@ -78,6 +80,8 @@ class Rule:
         for name, condition in self.arguments.items():
             value = facts.values.get(name, [])
             values = value if isinstance(value, list) else [value]
+            if self.decision != "allow":
+                values = [value, *_inside(value)]
             if value is UNKNOWN:
                 match = "perhaps"
             elif not values or not some(_holds(condition, item) for item in values):
@@ -110,6 +114,19 @@ class Rule:
         if self.decision != "allow":
             return concerns_commands(self.commands, commands)
         return "yes" if allows_commands(self.commands, commands) else "no"
+
+
+def _inside(value: Any) -> Iterator[Any]:
+    """Yield the values inside a list or an object, at any depth, with the names; and lists of words as one text."""
+    if isinstance(value, Mapping):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        if len(value) > 1 and all(isinstance(item, str) for item in value):
+            yield " ".join(value)
+        for item in value:
+            yield item
+            yield from _inside(item)
 
 
 def _holds(condition: Condition, value: Any) -> bool:

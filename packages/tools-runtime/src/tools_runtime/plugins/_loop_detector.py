@@ -33,6 +33,7 @@ class LoopDetector:
     """
 
     blocks = False
+    nested = False  # each agent and executor has its own
 
     def __init__(self, repeats: int = 3, cycle: int = 10, *, key: Key | None = None) -> None:
         if repeats < 2 or cycle < 1:

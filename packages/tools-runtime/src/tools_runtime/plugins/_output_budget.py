@@ -34,6 +34,7 @@ class OutputBudget:
     """
 
     blocks = False
+    nested = False  # each agent and executor has its own
 
     def __init__(
         self,

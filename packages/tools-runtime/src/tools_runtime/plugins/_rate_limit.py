@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Result
+from tools_runtime._callers import outermost_run
 from tools_runtime._concurrency import Gate, check_concurrency, enter_all, leave_all, passed
 from tools_runtime._drive import pause
 from tools_runtime.hookspecs import hookimpl
@@ -36,7 +37,8 @@ class RateLimit:
         rates: The number of calls in a time, by name or pattern: `{"web_*": "10/s", "deploy": "2/h"}`. The units are s,
             min and h; `(count, seconds)` works as well.
         max_concurrency: The number of calls that may run at once, by name or pattern.
-        key: Returns the key under which calls share the limits, instead of the run: `lambda context:
+        key: Returns the key under which calls share the limits, instead of the run, which
+            includes the calls of its sub-agents: `lambda context:
             context.state["user"]`, or `lambda context: None` for the whole process.
     """
 
@@ -54,7 +56,7 @@ class RateLimit:
         for limit in gates.values():
             check_concurrency(limit)
         self._patterns = (*counts, *gates)
-        self._limits = PerKey(lambda: _Limits(counts, gates), key, max_keys=10_000)
+        self._limits = PerKey(lambda: _Limits(counts, gates), key or outermost_run, max_keys=10_000)
 
     @hookimpl(trylast=True)
     def around_tool_call(self, call: ToolCall, context: Context) -> Generator[Any, Any, Result | None]:

@@ -1,0 +1,72 @@
+"""A run and the runs of its sub-agents: who calls whom, and the budget that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import RLock
+from typing import Any
+
+from tools_agent._messages import Usage
+
+
+def run_of(caller: object) -> Any:
+    """Return the nearest `Run` among a caller of calls and its outer callers, or None."""
+    member: Any = caller
+    while member is not None and not isinstance(getattr(member, "budget", None), Budget):
+        member = member.outer
+    return member
+
+
+class Budget:
+    """What a run and the runs of its sub-agents have used, and the limits of the run.
+
+    The limits of the callers hold as well: a run ends at the first limit that is reached.
+
+    Attributes:
+        usage: The tokens.
+        cost: The price in US dollars, if a limit needs it.
+        steps: The requests for a reply.
+    """
+
+    def __init__(self, limits: Mapping[str, float | None], outer: Budget | None) -> None:
+        self.usage = Usage()
+        self.cost = 0.0
+        self.steps = 0
+        self._limits = limits
+        self._outer = outer
+        self._lock: RLock = RLock() if outer is None else outer._lock
+
+    @property
+    def needs_price(self) -> bool:
+        """Whether a limit is a price."""
+        return self._limits.get("max_cost") is not None or (self._outer is not None and self._outer.needs_price)
+
+    def add(self, usage: Usage, cost: float) -> None:
+        """Count a reply."""
+        with self._lock:
+            self.usage += usage
+            self.cost += cost
+            if self._outer is not None:
+                self._outer.add(usage, cost)
+
+    def reached(self) -> str | None:
+        """Return the name of a limit that has been reached."""
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        for name, value in (("max_steps", self.steps), ("max_tokens", tokens), ("max_cost", self.cost)):
+            limit = self._limits.get(name)
+            if limit is not None and value >= limit:
+                return name
+        return None if self._outer is None else self._outer.reached()
+
+    def start_step(self) -> str | None:
+        """Count a request for a reply; return the name of the limit that does not allow it."""
+        with self._lock:
+            limit = self.reached()
+            if limit is None:
+                self._count_step()
+            return limit
+
+    def _count_step(self) -> None:
+        self.steps += 1
+        if self._outer is not None:
+            self._outer._count_step()

@@ -1,0 +1,513 @@
+"""Rules, budgets, approvals and sessions of agents that call each other."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from tools_agent import Agent, Assistant, Block, Guardrail, ScriptedProvider, Session, Usage, open_store
+from tools_core import Context, Halt, Result, Tool, ToolCall, tool
+from tools_runtime import Approvals, Executor, Policy, hookimpl
+from tools_runtime.plugins import RateLimit
+
+
+def call(name, id=None, /, **arguments):
+    return ToolCall(id, name, arguments)
+
+
+def first_then(first, then="done"):
+    """A model that answers `first` to a prompt, and `then` to results."""
+    return ScriptedProvider(default=lambda request: first if request.messages[-1].role == "user" else then)
+
+
+def rules(*entries):
+    return Policy(list(entries), files=[], project=False)
+
+
+def agent_tool(model, *tools, name="clerk", is_class=True, **options):
+    """An agent as a tool, from a class or from an instance."""
+    if is_class:
+        return type(name, (Agent,), {"__doc__": "Works.", "model": model, "tools": tools, **options}).as_tool()
+    return Agent(model=model, tools=tools, name=name, **options).as_tool()
+
+
+def results(session):
+    return [message for message in session if message.role == "tool"]
+
+
+DENY = {"decision": "deny", "tool": "write"}
+
+
+@pytest.fixture
+def written():
+    return []
+
+
+@pytest.fixture
+def write(written):
+    @tool
+    def write(name: str) -> str:
+        """Write a file."""
+        written.append(name)
+        return f"wrote {name}"
+
+    return write
+
+
+@pytest.fixture
+def delete(written):
+    @tool(requires_approval=True)
+    def delete(name: str) -> str:
+        """Delete a file."""
+        written.append(f"-{name}")
+        return f"deleted {name}"
+
+    return delete
+
+
+@pytest.fixture(params=["memory", "store"])
+def store(request):
+    return open_store(":memory:") if request.param == "store" else None
+
+
+# Rules and hooks
+
+
+class Forward(Tool):
+    """Calls a tool of an executor of its own, within its own call."""
+
+    description = "Forward a call."
+
+    def __init__(self, *tools, **options):
+        self.executor = Executor(tools, **options)
+
+    def execute(self, context: Context, name: str = "q") -> Result:
+        tool = next(iter(self.executor._tools))
+        arguments = {"prompt": "go"} if tool == "clerk" else {"name": name}
+        return self.executor.call_tool(tool, arguments, context)
+
+
+def nested(kind, write):
+    """A tool that ends in a call of `write`."""
+    writer = first_then(call("write", name="q"))
+    if kind in ("class", "instance"):
+        return agent_tool(writer, write, is_class=kind == "class")
+    if kind == "own policy":
+        return agent_tool(writer, write, policy=rules({"decision": "allow"}))
+    if kind == "three deep":
+        inner = agent_tool(writer, write, name="inner")
+        middle = agent_tool(first_then(call("inner", prompt="a")), inner, name="middle")
+        return agent_tool(first_then(call("middle", prompt="a")), middle)
+    if kind == "executor":
+        return Forward(write)
+    return Forward(agent_tool(writer, write))  # an agent in an executor in a tool
+
+
+KINDS = ["class", "instance", "own policy", "three deep", "executor", "agent in executor"]
+
+
+def run(top, item, **options):
+    """Let an agent or an executor call a tool, synchronously or not."""
+    if top == "agent":
+        model = ScriptedProvider(
+            call(item.name, **({"prompt": "go"} if item.name == "clerk" else {"name": "q"})), "done"
+        )
+        Agent(model=model, tools=[item], **options).generate("x")
+    else:
+        Executor([item], **options).call_tool(item.name, {"prompt": "go"} if item.name == "clerk" else {"name": "q"})
+
+
+@pytest.mark.parametrize("top", ["agent", "executor"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_policy_holds_for_the_calls_inside_a_call(kind, top, write, written):
+    run(top, nested(kind, write), policy=rules(DENY, {"decision": "allow"}))
+    assert written == []
+    run(top, nested(kind, write), policy=rules({"decision": "allow"}))
+    assert written == ["q"]
+
+
+@pytest.mark.parametrize("top", ["agent", "executor"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_hooks_see_the_calls_inside_a_call_once(kind, top, write):
+    seen = []
+
+    class Audit:
+        @hookimpl
+        def before_tool_call(self, call):
+            seen.append(call.name)
+
+    run(top, nested(kind, write), hooks=[Audit()])
+    assert seen.count("write") == 1
+
+
+@pytest.mark.parametrize("top", ["agent", "executor"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "own policy"])
+def test_the_nearest_caller_that_can_answer_approves(kind, top, delete, written):
+    asked = []
+
+    def approve(request):
+        asked.append(request.tool.name)
+        return True
+
+    delete = delete.renamed("write")
+    run(top, nested(kind, delete), approve=approve)
+    assert (asked, written) == (["write"], ["-q"])
+
+
+def test_the_policy_of_a_caller_holds_beside_that_of_the_sub_agent(write, written):
+    lenient, strict = (
+        rules({"decision": "allow"}),
+        rules({**DENY, "arguments": {"name": {"glob": "*.db"}}}, {"decision": "allow"}),
+    )
+    for outer, inner in ((lenient, strict), (strict, lenient)):
+        clerk = agent_tool(
+            first_then([call("write", "1", name="users.db"), call("write", "2", name="notes")]), write, policy=inner
+        )
+        Executor([clerk], policy=outer).call_tool("clerk", {"prompt": "go"})
+    assert written == ["notes", "notes"]
+
+
+def test_a_rate_limit_of_a_caller_counts_the_calls_of_all_its_sub_agents(write, written):
+    clerk = agent_tool(first_then(call("write", name="q")), write)
+    executor = Executor([clerk], hooks=[RateLimit({"write": "1/h"})])
+    for _ in range(2):
+        executor.call_tool("clerk", {"prompt": "go"}, Context(run_id="r", timeout=0.3))
+    assert written == ["q"]
+
+
+def test_a_plugin_that_is_not_nested_sees_the_calls_of_its_own_executor_only(write):
+    seen = []
+
+    class Local:
+        nested = False
+
+        @hookimpl
+        def before_tool_call(self, call):
+            seen.append(call.name)
+
+    run("agent", nested("class", write), hooks=[Local()])
+    assert seen == ["clerk"]
+
+
+# Budgets
+
+
+def spends(tokens, **options):
+    """A reply that uses tokens."""
+    return Assistant(usage=Usage(input_tokens=tokens), **{"content": "x", **options})
+
+
+@pytest.fixture(params=["one", "two levels", "parallel", "async"])
+def family(request):
+    """Run an agent whose sub-agents use 100 tokens for each reply; return the response and the number of replies."""
+
+    def family(arun, **limits):
+        paid = []
+
+        def pay(request):
+            paid.append(1)
+            return spends(100)
+
+        deep = request.param == "two levels"
+        tools = agent_tool(ScriptedProvider(default=pay), name="inner" if deep else "clerk")
+        if deep:
+            tools = agent_tool(first_then(call("inner", prompt="a")), tools)
+        calls = [call("clerk", str(at), prompt="a") for at in range(5)]
+        replies = [calls, "done"] if request.param == "parallel" else [*([each] for each in calls), "done"]
+        options = {"runtime": "thread"} if request.param == "parallel" else {}
+        agent = Agent(model=ScriptedProvider(*replies), tools=[tools], **options, **limits)
+        response = arun(agent.agenerate("x")) if request.param == "async" else agent.generate("x")
+        return response, len(paid)
+
+    return family
+
+
+@pytest.fixture
+def arun():
+    import asyncio
+
+    return asyncio.run
+
+
+def test_a_limit_of_tokens_holds_for_the_run_with_its_sub_agents(family, arun):
+    response, paid = family(arun, max_tokens=250)
+    assert (response.outcome, response.interrupt_reason) == ("interrupted", "max_tokens")
+    assert paid <= 5
+    assert response.usage.total_tokens == 100 * paid
+    assert family(arun, max_tokens=10_000, max_steps=None)[0].outcome == "completed"
+
+
+def test_a_limit_of_steps_holds_for_the_run_with_its_sub_agents(family, arun):
+    response, paid = family(arun, max_steps=4)
+    assert (response.outcome, response.interrupt_reason) == ("interrupted", "max_steps")
+    assert paid <= 3
+
+
+def test_a_sub_agent_that_spends_the_budget_of_its_caller_stops_before_its_next_request(write):
+    paid = []
+
+    def pay(request):
+        paid.append(1)
+        return spends(100, tool_calls=[call("write", name=str(len(paid)))])
+
+    agent = Agent(
+        model=ScriptedProvider(call("clerk", prompt="a"), "done"),
+        tools=[agent_tool(ScriptedProvider(default=pay), write)],
+        max_tokens=250,
+    )
+    response = agent.generate("x")
+    assert (response.interrupt_reason, len(paid)) == ("max_tokens", 3)
+    assert "max_tokens" in results(agent.session)[0].content
+
+
+class Priced(ScriptedProvider):
+    name, model = "openai", "gpt-5"
+
+
+def test_a_limit_in_dollars_counts_each_model_of_the_family_at_its_own_price():
+    pytest.importorskip("genai_prices")
+    paid = []
+
+    def pay(model, tokens):
+        def reply(request):
+            paid.append(model)
+            return Assistant(content="x", usage=Usage(input_tokens=tokens), provider="openai", model=model)
+
+        return Priced(default=reply)
+
+    cheap = agent_tool(pay("gpt-5-nano", 1_000_000), name="cheap")  # 0.05 dollars
+    dear = agent_tool(pay("gpt-5", 1_000_000), name="dear")  # 1.25 dollars
+    calls = [call("cheap", "1", prompt="a"), call("dear", "2", prompt="a"), call("cheap", "3", prompt="a")]
+    top = Priced(default=lambda request: Assistant(tool_calls=calls, content="x", provider="openai", model="gpt-5"))
+    response = Agent(model=top, tools=[cheap, dear], max_cost=1.0).generate("x")
+    assert (response.interrupt_reason, paid) == ("max_cost", ["gpt-5-nano", "gpt-5"])
+
+
+# What a sub-agent returns
+
+
+class Answer(BaseModel):
+    name: str
+    age: int
+
+
+@pytest.mark.parametrize("stop", ["length", "refusal", "content_filter", "pause_turn"])
+@pytest.mark.parametrize("top", ["agent", "executor"])
+def test_a_reply_of_a_sub_agent_that_did_not_end_is_an_error(stop, top):
+    clerk = agent_tool(ScriptedProvider(default=Assistant(content="The files are: a.t", stop_reason=stop)))
+    if top == "agent":
+        agent = Agent(model=ScriptedProvider(call("clerk", prompt="a"), "done"), tools=[clerk])
+        agent.generate("x")
+        result = results(agent.session)[0].result
+    else:
+        result = Executor([clerk]).call_tool("clerk", {"prompt": "a"})
+    assert not result.ok
+    assert "The files are: a.t" in result.error
+
+
+def test_typed_output_of_a_sub_agent_arrives_as_data():
+    for reply, expected in (('{"name": "Ann", "age": 3}', {"name": "Ann", "age": 3}), ("I do not know", None)):
+        result = Executor([agent_tool(ScriptedProvider(default=reply), output=Answer)]).call_tool(
+            "clerk", {"prompt": "a"}
+        )
+        assert result.output == expected
+        assert result.ok is (expected is not None)
+
+
+def test_a_sub_agent_that_a_tool_has_halted_is_a_success():
+    @tool
+    def stop() -> str:
+        """Stop."""
+        raise Halt("found it")
+
+    result = Executor([agent_tool(ScriptedProvider(call("stop")), stop)]).call_tool("clerk", {"prompt": "a"})
+    assert (result.ok, result.content) == (True, "found it")
+
+
+# Sessions
+
+
+@pytest.mark.parametrize("other", ["alice/taxes", "alice%", "alic_", "Alice", "alice/", "älice", "alice/1/abc", "*"])
+def test_deleting_a_session_deletes_no_other(other):
+    store = open_store(":memory:")
+    for name in ("alice", other):
+        Agent(name, store=store, model=ScriptedProvider("a")).generate("x")
+    store.delete("alice")
+    assert [session.id for session in store.sessions()] == [other]
+
+
+def test_deleting_a_session_deletes_those_of_its_sub_agents(write):
+    store = open_store(":memory:")
+    inner = agent_tool(first_then(call("write", name="q")), write, name="inner")
+    clerk = agent_tool(first_then(call("inner", prompt="a")), inner)
+    Agent("alice", store=store, model=first_then(call("clerk", "1", prompt="a")), tools=[clerk]).generate("x")
+    (child,) = store.sessions(parent="alice")
+    (grandchild,) = store.sessions(parent=child.id)
+    assert [session.id for session in store.sessions()] == ["alice"]
+    store.delete("alice")
+    assert store.sessions(parent="alice") == store.sessions(parent=child.id) == []
+    with pytest.raises(KeyError):
+        Session.open(store, grandchild.id)
+
+
+def waiting_family(store, write, delete, depth=1):
+    """An agent whose sub-agent has written a file, and waits before it deletes another."""
+    replies = {1: call("write", "w1", name="first"), 3: call("delete", "d1", name="second")}
+    model = ScriptedProvider(default=lambda request: replies.get(len(request.messages), "done"))
+    clerk = agent_tool(model, write, delete)
+    if depth == 2:
+        clerk = agent_tool(first_then(call("clerk", "i/1", prompt="go")), clerk, name="clerk")
+    agent = Agent(Session(id="top", store=store), model=first_then(call("clerk", "o/1", prompt="go")), tools=[clerk])
+    agent.generate("x")
+    return agent
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_fork_continues_the_calls_of_sub_agents_and_repeats_none(times, depth, store, write, delete, written):
+    agent = waiting_family(store, write, delete, depth)
+    fork = agent.session
+    for number in range(times):
+        fork = fork.fork(f"copy {number}")
+    (waiting,) = fork.pending_approvals
+    fork.approve(waiting["call_id"])
+    assert Agent(fork, model=ScriptedProvider(default="done"), tools=agent.tools).generate().completed
+    assert written == ["first", "-second"]
+    agent.session.deny(agent.session.pending_approvals[0]["call_id"])  # the original still waits
+    assert agent.generate().completed
+    assert written == ["first", "-second"]
+
+
+def test_an_approval_in_a_fork_holds_for_the_call_that_waits(store, delete, written):
+    model = ScriptedProvider(call("delete", "1", name="a"), "done")
+    agent = Agent(Session(id="top", store=store), model=model, tools=[delete])
+    agent.generate("x")
+    fork = agent.session.fork("copy")
+    fork.approve("1")
+    assert Agent(fork, model=ScriptedProvider("done"), tools=[delete]).generate().completed
+    assert written == ["-a"]
+
+
+def test_what_a_tool_keeps_in_one_run_is_not_seen_in_another():
+    @tool
+    def remember(context: Context, what: str) -> str:
+        """Remember something."""
+        before, context.state["note"] = context.state.get("note"), what
+        return f"before: {before}"
+
+    def reply(request):
+        last = request.messages[-1]
+        return "ok" if last.role == "tool" else call("remember", what=last.content)
+
+    agent = Agent(
+        model=ScriptedProvider(default=reply), tools=[remember], context={"app": "shop"}, store=open_store(":memory:")
+    )
+    for prompt, session in (("the PIN", "ann"), ("hello", "bob"), ("again", "ann")):
+        agent.generate(prompt, session=session)
+    own = {"user": "Eve"}
+    agent.generate("mine", session="eve", context=own)
+    agent.generate("more", session="eve", context=own)
+    found = [message.content for name in ("ann", "bob", "eve") for message in results(Session.open(agent.store, name))]
+    assert found == ["before: None", "before: None", "before: None", "before: None", "before: mine"]
+    assert own == {"user": "Eve", "note": "more"}
+
+
+@pytest.mark.parametrize("answer", ["approve", "deny"])
+def test_a_user_id_without_a_name_can_answer(answer, delete, monkeypatch):
+    def nobody(uid):
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    agent = Agent(model=ScriptedProvider(call("delete", "1", name="a"), "done"), tools=[delete])
+    agent.generate("x")
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    getattr(agent.session, answer)("1")
+    assert agent.generate().outcome == "completed"
+
+
+# The loop
+
+
+class Polite(Guardrail):
+    def process_input(self, messages, context):
+        return (
+            Block("rude") if any("damn" in message.content for message in messages if message.role == "user") else None
+        )
+
+
+def test_what_is_said_by_steer_passes_the_input_guardrails():
+    @tool(read_only=True)
+    def pause() -> str:
+        """Wait."""
+        agent.steer("damn")
+        return "x"
+
+    agent = Agent(model=ScriptedProvider(call("pause"), "reply to damn"), tools=[pause], guardrails=[Polite])
+    response = agent.generate("hi")
+    assert (response.outcome, response.tripwire.reason) == ("blocked", "rude")
+
+
+@pytest.mark.parametrize("runtime", ["auto", "inline", "thread", "async"])
+def test_halt_ends_its_batch(runtime, write, written):
+    @tool
+    def stop() -> str:
+        """Stop."""
+        raise Halt("stop here")
+
+    options = {"max_concurrency": 1} if runtime in ("thread", "async") else {}
+    executor = Executor([stop, write], runtime=runtime, **options)
+    calls = [call("write", "1", name="a"), call("stop", "2"), call("write", "3", name="b")]
+    found = [result for _, result in executor.execute(calls)]
+    assert (found[0].ok, found[1].halted, found[2].error_type) == (True, True, "cancelled")
+    assert written == ["a"]
+    written.clear()
+    agent = Agent(model=ScriptedProvider(calls, "never"), tools=[stop, write], runtime="inline")
+    assert agent.generate("x").outcome == "halted"
+    assert written == ["a"]
+    assert results(agent.session)[2].error_type == "cancelled"
+
+
+# Policies
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "is_denied"),
+    [
+        ({"glob": "*rm*"}, {"cmd": "rm"}, True),
+        ({"glob": "*rm*"}, {"steps": [{"run": ["ls", "rm -rf"]}]}, True),
+        ({"glob": "rm -rf*"}, {"argv": ["rm", "-rf", "/"]}, True),
+        ({"glob": "rm -rf*"}, ["rm", "-rf", "/"], True),
+        ({"glob": "rm"}, [["ls"], ["rm"]], True),
+        ("force", {"force": True}, True),
+        ([True], {"deep": {"force": True}}, True),
+        ({"min": 100}, {"a": {"b": 200}}, True),
+        ({"glob": "*rm*"}, {"cmd": "ls"}, False),
+        ({"min": 100}, {"a": {"b": 20}}, False),
+    ],
+)
+def test_a_deny_rule_for_an_argument_covers_the_values_inside_it(condition, value, is_denied):
+    @tool
+    def act(opts: dict | list) -> str:
+        """Act."""
+        return "ran"
+
+    policy = rules({"decision": "deny", "tool": "act", "arguments": {"opts": condition}}, {"decision": "allow"})
+    result = Executor([act], policy=policy).call_tool("act", {"opts": value})
+    assert result.error_type == ("denied" if is_denied else None)
+
+
+def test_an_approval_of_one_user_does_not_answer_for_another(delete, written):
+    asked = []
+
+    def approve(request):
+        asked.append(request.context.state["user"])
+        return "run" if request.context.state["user"] == "ann" else False
+
+    approvals = Approvals(user=lambda context: context.state["user"])
+    executor = Executor([delete], approve=approve, approvals=approvals, policy=Policy(files=[], project=False))
+    found = []
+    for user, run_id in (("ann", "1"), ("ann", "1"), ("bob", "1"), ("ann", "2")):
+        context = Context(state={"user": user}, run_id=run_id)
+        found.append(executor.call_tool("delete", {"name": "a"}, context).ok)
+    assert (found, asked) == ([True, True, False, True], ["ann", "bob", "ann"])
