@@ -134,8 +134,8 @@ def test_the_error_for_a_cut_off_call_names_the_call(connect, name):
 
 
 def test_the_error_for_a_malformed_event_contains_the_event(connect):
-    odd = {"choices": [{"index": 0, "delta": {"content": [{"type": "thinking"}]}}]}
-    with pytest.raises(ProviderError, match=r"the server sent .*thinking"):
+    odd = {"choices": [{"index": 0, "delta": "Hello"}]}
+    with pytest.raises(ProviderError, match=r"the server sent .*Hello"):
         streamed(connect("openai", {"events": [odd]}))
 
 
@@ -182,7 +182,7 @@ def test_only_its_own_provider_receives_reasoning_again(api, connect):
     for name in {"openai", "openai-responses", "anthropic", "gemini"} - {service.name}:
         other = connect(name, HELLO)
         streamed(other, ask(*history))
-        assert "call_1" in json.dumps(other.body)
+        assert '"a": 1' in json.dumps(other.body).replace("\\", "")
         assert not any(word in json.dumps(other.body) for word in ("Hmm.", "signed", "c2lnbmVk", "encrypted_content"))
 
 
@@ -207,12 +207,14 @@ def test_a_conversation_is_encoded_for_each_api(api):
     body = service.body
     if service.name == "openai":
         roles = [message["role"] for message in body["messages"]]
-        assert roles == ["system", "user", "assistant", "tool", "tool", "user", "user"]
+        assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
         assert body["messages"][1]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
         assert body["messages"][2]["content"] == "Adding."
         names = [call["function"]["name"] for call in body["messages"][2]["tool_calls"]]
-        assert body["messages"][3] == {"role": "tool", "tool_call_id": "call_1", "content": "Error: too small"}
+        ids = [call["id"] for call in body["messages"][2]["tool_calls"]]
+        assert body["messages"][3] == {"role": "tool", "tool_call_id": ids[0], "content": "Error: too small"}
         assert body["messages"][5]["content"][1] == {"type": "image_url", "image_url": {"url": url}}
+        assert body["messages"][5]["content"][2] == {"type": "text", "text": "And now?"}
         assert body["max_tokens"] == 99
     elif service.name == "openai-responses":
         kinds = [item.get("type", item.get("role")) for item in body["input"]]
@@ -228,7 +230,8 @@ def test_a_conversation_is_encoded_for_each_api(api):
         assert body["messages"][0]["content"][1] == image
         names = [block["name"] for block in body["messages"][1]["content"][1:]]
         [failed, drawn, then] = body["messages"][2]["content"]
-        assert failed == {"type": "tool_result", "tool_use_id": "call_1", "content": "too small", "is_error": True}
+        id_ = body["messages"][1]["content"][1]["id"]
+        assert failed == {"type": "tool_result", "tool_use_id": id_, "content": "too small", "is_error": True}
         assert drawn["content"] == [image]
         assert then == {"type": "text", "text": "And now?"} | CACHED
         assert body["max_tokens"] == 99
@@ -296,7 +299,8 @@ def test_blank_messages_are_not_sent_to_apis_that_refuse_them(api):
         texts = [[block["text"] for block in message[part]] for message in service.body[key]]
         assert texts == [["(the conversation continues)"], ["Hello"], ["(empty)", "Hi"]]
     else:
-        assert "\\n" not in json.dumps(service.body.get("messages", service.body.get("input")))
+        sent = [message["content"] for message in service.body.get("messages", service.body.get("input"))]
+        assert sent == ["Hello", *(["(empty)\n\nHi"] if service.name == "openai" else ["(empty)", "Hi"])]
 
 
 def without_marks(value):
@@ -483,7 +487,9 @@ def test_calls_without_an_id_receive_one(connect):
     first, second = (call.id for call in reply.tool_calls)
     assert first
     assert first != second
-    assert [part["functionCall"]["id"] for part in reply.items if "functionCall" in part] == [first, second]
+    streamed(service, ask(User(content="Hi"), reply))
+    sent = service.body["contents"][1]["parts"]
+    assert [part["functionCall"]["id"] for part in sent if "functionCall" in part] == [first, second]
 
 
 @pytest.mark.slow

@@ -134,7 +134,7 @@ def test_calls_survive_writing_and_reading_without_loss(content, arguments, name
     model = ScriptedProvider("ok")
     request = Request(model="m", messages=[User(content="Hi"), Assistant(content=content, tool_calls=calls)])
     list(TextMode(model).stream(request))
-    *deltas, reply = replied(model.calls[0].messages[-1].content)
+    *deltas, reply = replied(model.calls[0].messages[1].content)
     assert reply.content == text_of(deltas).strip() == content
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [(name, values) for values in arguments]
 

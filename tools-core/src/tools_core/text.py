@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from itertools import islice, pairwise
@@ -65,6 +66,11 @@ def replace_hidden(text: str, escape: Callable[[str], str], *, keep_layout: bool
 def _is_blank(char: str) -> bool:
     """Return whether a character is invisible or looks like a space; for joiners, that depends on the text before."""
     return char == "\u2800" or not (char.isprintable() or char in "\u200c\u200d")
+
+
+def is_blank(text: str) -> bool:
+    """Return whether text has whitespace and invisible characters alone, such as zero-width spaces."""
+    return all(char.isspace() or unicodedata.category(char) in ("Cc", "Cf") for char in text)
 
 
 def sendable(text: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import string
 from base64 import b64decode
 from collections.abc import Container, Mapping, Sequence
+from hashlib import sha256
 from types import GenericAlias
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 from uuid import uuid4
@@ -14,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, PlainSe
 from tools_core import Audio, File, Image, Result, ToolCall
 
 T = TypeVar("T")
+_ALPHABET = string.digits + string.ascii_letters
 
 
 class _AsTuple:
@@ -111,8 +114,8 @@ class Assistant(Message, frozen=True):
     """One reply of the model: its text and its tool calls, together.
 
     `items` are the reply's parts as the provider sent them (reasoning, signatures, kinds unknown here), kept so that
-    the same provider, named by `provider`, receives its own turn back unchanged. Other providers receive `content` and
-    `tool_calls`. `stop_reason` is one of "stop", "tool", "length", "refusal", "content_filter", or the
+    the same provider at the same address, `provider` and `server`, receives its own turn back. Others receive `content`
+    and `tool_calls`. `stop_reason` is one of "stop", "tool", "length", "refusal", "content_filter", or the
     provider's own word.
     """
 
@@ -121,13 +124,14 @@ class Assistant(Message, frozen=True):
     tool_calls: Items[Call] = ()
     items: Items[dict[str, Any]] = ()
     provider: str | None = None
+    server: str | None = None
     model: str | None = None
     stop_reason: str | None = None
     usage: Usage | None = None
     structured_output: Any = None
 
 
-class ToolResult(Message, frozen=True):
+class ToolResult(Message, frozen=True, coerce_numbers_to_str=True):
     """The result of one tool call. Its id follows from the call's, so that a call cannot have two results."""
 
     role: Literal["tool"] = "tool"
@@ -166,16 +170,22 @@ def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User |
 def with_unique_ids(reply: Assistant, call_ids: Container[str | None] = ()) -> Assistant:
     """Return a reply whose calls have ids that are not in `call_ids` and differ from each other.
 
-    Some servers send no ids, or count from 0 in each reply. A reply that changes loses its provider's own items.
+    Some servers send no ids, or count from 0 in each reply.
     """
     calls: list[ToolCall] = []
     ids: set[str] = set()
     for call in reply.tool_calls:
-        id = call.id if call.id and call.id not in call_ids and call.id not in ids else f"call_{uuid4().hex[:24]}"
+        id = call.id if call.id and call.id not in call_ids and call.id not in ids else short_id(uuid4().hex)
         ids.add(id)
         calls.append(call if id == call.id else ToolCall(id, call.name, call.raw_arguments))
     is_same = all(new is old for new, old in zip(calls, reply.tool_calls, strict=True))
-    return reply if is_same else reply.replace(tool_calls=calls, items=())
+    return reply if is_same else reply.replace(tool_calls=calls)
+
+
+def short_id(text: str) -> str:
+    """Return an id of 9 letters and digits, which all providers accept, that follows from a text."""
+    number = int.from_bytes(sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return "".join(_ALPHABET[number // 62**place % 62] for place in range(9))
 
 
 def edited_result(old: Result, attributes: dict[str, Any]) -> Result:

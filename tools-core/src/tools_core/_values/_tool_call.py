@@ -14,7 +14,7 @@ class ToolCall:
     """A request to call a tool. Immutable: arguments are copied when it is created and whenever they are read.
 
     Args:
-        id: The provider's id, or None.
+        id: The provider's id, or None; a number becomes text.
         name: The name of the tool.
         arguments: A mapping, or JSON text as the provider sent it. The tool parses text, and refuses bad JSON.
     """
@@ -30,6 +30,7 @@ class ToolCall:
             arguments = _copied(arguments)
         elif arguments is not None and not isinstance(arguments, str):
             raise TypeError(f"arguments must be a mapping, JSON text or None, not {type(arguments).__name__}")
+        id = id if id is None else str(id)  # some servers number their calls
         for field, value in (("id", id), ("name", name), ("_arguments", arguments)):
             object.__setattr__(self, field, value)
 

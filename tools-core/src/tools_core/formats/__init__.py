@@ -30,18 +30,22 @@ from types import MappingProxyType
 from tools_core.formats._anthropic import anthropic, anthropic_strict
 from tools_core.formats._format import Format, FormatError, legal_names
 from tools_core.formats._gemini import gemini
+from tools_core.formats._history import argument_object, argument_text
 from tools_core.formats._mcp import mcp
 from tools_core.formats._openai import openai, openai_strict, responses, responses_strict
-from tools_core.formats._stream import AnswerError, Stream
+from tools_core.formats._stream import AnswerError, CallDelta, Stream
 
 __all__ = [
     "FORMATS",
     "AnswerError",
+    "CallDelta",
     "Format",
     "FormatError",
     "Stream",
     "anthropic",
     "anthropic_strict",
+    "argument_object",
+    "argument_text",
     "gemini",
     "legal_names",
     "mcp",

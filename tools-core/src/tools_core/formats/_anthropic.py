@@ -8,9 +8,11 @@ from typing import Any
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._tool_call import ToolCall
 from tools_core.formats._format import Answer, Definition, Format, WireCall, legal_names, parameters
+from tools_core.formats._history import argument_object, legal_id
 from tools_core.formats._media import PDF, PICTURES, Part, base64_of, description_of, file_name, parts_of
 from tools_core.formats._stream import AnswerError, Stream
 from tools_core.formats._strict import strict_schema
+from tools_core.text import is_blank
 
 # Limits of all strict tools of one request together.
 _MAX_TOOLS, _MAX_OPTIONAL, _MAX_UNIONS = 20, 24, 16
@@ -81,7 +83,7 @@ class Anthropic(Format):
             self._reject(chunk, self.chunk)
         if kind == "content_block_start" and chunk["content_block"]["type"] == "tool_use":
             block = chunk["content_block"]
-            stream.begin(chunk["index"], block["id"], block["name"], block.get("input"))
+            stream.begin(chunk["index"], block.get("id"), block["name"], block.get("input") or None)
         elif kind == "content_block_delta":
             stream.add(chunk["index"], chunk["delta"].get("partial_json") or "")
         elif kind == "message_delta" and (reason := chunk["delta"].get("stop_reason")):
@@ -89,14 +91,21 @@ class Anthropic(Format):
         elif kind == "error":
             raise AnswerError(f"the provider failed: {chunk['error'].get('message')}")
 
+    def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        for call, name in calls:
+            blocks.append({"type": "tool_use", "id": legal_id(call.id), "name": name, "input": argument_object(call)})
+        return [{"role": "assistant", "content": blocks}] if blocks else []
+
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = []
         for call, _, result in answers:
-            parts = [part for part in parts_of(result) if part != ""]  # the API rejects a block without text
+            # The API rejects a block with blank text.
+            parts = [part for part in parts_of(result) if not isinstance(part, str) or not is_blank(part)]
             is_text = len(parts) == 1 and isinstance(parts[0], str)
             content = {"content": parts[0] if is_text else [self._part(part) for part in parts]} if parts else {}
             failed = {} if result.ok else {"is_error": True}
-            blocks.append({"type": "tool_result", "tool_use_id": call.id or ""} | content | failed)
+            blocks.append({"type": "tool_result", "tool_use_id": legal_id(call.id)} | content | failed)
         return [{"role": "user", "content": blocks}] if blocks else []
 
     def _part(self, part: Part) -> dict[str, Any]:

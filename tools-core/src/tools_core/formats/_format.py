@@ -18,7 +18,7 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._stream import Stream, data
 from tools_core.formats._strict import without_absent
 from tools_core.formats._tokens import tokens_of_definition
-from tools_core.text import sendable
+from tools_core.text import is_blank, sendable
 
 Definition: TypeAlias = dict[str, Any]
 Tools: TypeAlias = Iterable[Mapping[str, Any] | Tool]
@@ -101,6 +101,18 @@ class Format(ABC):
         names = legal_names([*map(_name, tools), *(call.name for call, _ in pairs)], self.name)
         return self._results([(call, names[call.name], result) for call, result in pairs])
 
+    def reply(self, text: str, calls: Iterable[ToolCall] = (), tools: Tools = ()) -> list[dict[str, Any]]:
+        """Return a model's answer, also another provider's, as messages of a later request: the inverse of `calls`.
+
+        All that providers reject is left out or replaced: blank text, and arguments that are not a JSON object.
+        `results` has the same ids.
+        """
+        if not self.chunk:
+            raise TypeError(f"{self.name} has no messages of a model")
+        items = list(calls)
+        names = legal_names([*map(_name, tools), *(call.name for call in items)], self.name)
+        return self._reply("" if is_blank(text) else sendable(text), [(call, names[call.name]) for call in items])
+
     def content(self, parts: Iterable[str | Block]) -> list[dict[str, Any]]:
         """Return texts and files as content of a user's message; unsupported files are described."""
         return [self._part(sendable(part) if isinstance(part, str) else part) for part in parts]
@@ -109,7 +121,7 @@ class Format(ABC):
         """Restore the tools' own names and arguments; unknown names are unchanged."""
         by_name = {_name(tool): tool for tool in tools}
         names = {wire: name for name, wire in legal_names(by_name, self.name).items()}
-        restored = [ToolCall(id_, names.get(name, name), arguments) for id_, name, arguments in calls]
+        restored = [ToolCall(id_, names.get(name, name), _arguments(value)) for id_, name, value in calls]
         return [
             self._restore(call, _definition(by_name[call.name])) if call.name in by_name else call for call in restored
         ]
@@ -121,6 +133,10 @@ class Format(ABC):
     @abstractmethod
     def _read(self, response: Any) -> Iterable[WireCall]:
         """Return the calls in an answer."""
+
+    def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+        """Convert an answer whose text is not blank; calls have their names on the wire."""
+        raise NotImplementedError
 
     @abstractmethod
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
@@ -212,6 +228,11 @@ def _compact(value: Any) -> str:
 def plain_json(value: Any) -> Any:
     """Return a copy of JSON data that UTF-8 can encode: dicts and lists, with U+FFFD for lone surrogates."""
     return json.loads(sendable(json.dumps(value, ensure_ascii=False, default=dict)))
+
+
+def _arguments(value: Any) -> Mapping[str, Any] | str | None:
+    """Return arguments that a call can have: a list or a number as text, so that the tool refuses it."""
+    return value if value is None or isinstance(value, Mapping | str) else json.dumps(value)
 
 
 def _name(tool: Any) -> str:

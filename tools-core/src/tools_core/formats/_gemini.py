@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tools_core._values._content import Block
+from tools_core._values._tool_call import ToolCall
 from tools_core.formats._format import Answer, Definition, Format, Tools, WireCall, parameters
+from tools_core.formats._history import argument_object
 from tools_core.formats._media import PDF, Part, base64_of, description_of, parts_of, structured
 from tools_core.formats._stream import AnswerError, Stream, data
 
@@ -61,6 +63,13 @@ class Gemini(Format):
         if _get(chunk, "promptFeedback"):
             stream.end("the prompt was blocked")
 
+    def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = [{"text": text}] if text else []
+        for call, name in calls:
+            id_ = {"id": call.id} if call.id else {}
+            parts.append({"functionCall": id_ | {"name": name, "args": argument_object(call)}})
+        return [{"role": "model", "parts": parts}] if parts else []
+
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         parts = [{"functionResponse": _response(answer)} for answer in answers]
         return [{"role": "user", "parts": parts}] if parts else []
@@ -98,9 +107,18 @@ def _response(answer: Answer) -> dict[str, Any]:
     files = [part for part in parts if not isinstance(part, str) and part.mime_type in _SUPPORTED]
     texts = [part if isinstance(part, str) else description_of(part) for part in parts if part not in files]
     value = structured(result)
+    if _has_reference(value):  # the API looks for a definition
+        value = None
     output = {"output" if result.ok else "error": "\n".join(texts) if value is None else value}
     response = {"id": call.id, "name": name, "response": output, "parts": [_inline(part) for part in files]}
     return {key: value for key, value in response.items() if value}
+
+
+def _has_reference(value: Any) -> bool:
+    """Return whether JSON data has a key such as `$ref`, at any level."""
+    if isinstance(value, dict):
+        return any(key.startswith("$") or _has_reference(item) for key, item in value.items())
+    return isinstance(value, list) and any(map(_has_reference, value))
 
 
 gemini = Gemini("gemini")

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tools_core._values._tool_call import ToolCall
 from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
+from tools_core.formats._history import argument_text, legal_id
 from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, description_of, file_name, parts_of
 from tools_core.formats._stream import AnswerError, Stream, data
 from tools_core.formats._strict import strict_schema
+from tools_core.text import is_blank
 
+_CALL = frozenset(("arguments", "function", "id", "index", "name", "type"))
 _AUDIO = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
@@ -41,19 +45,34 @@ class OpenAI(Format):
                 self._reject(call)
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
-        choices = chunk.get("choices") if isinstance(chunk, Mapping) else None
-        if not isinstance(choices, list) or not all("delta" in choice for choice in choices):
+        is_chunk = isinstance(chunk, Mapping) and not chunk.keys().isdisjoint(("choices", "usage"))
+        choices = (chunk.get("choices") or []) if is_chunk else None
+        if not isinstance(choices, list) or any("message" in choice for choice in choices):
             self._reject(chunk, self.chunk)
         for choice in choices:
             if choice.get("index"):  # use the first of several answers, as `calls` does
                 continue
-            for call in (choice["delta"] or {}).get("tool_calls") or ():
-                function = call.get("function") or {}
-                if function.get("name") or (call.get("id") and function):
-                    stream.begin(call.get("index"), call.get("id"), function.get("name") or "")
-                stream.add(call.get("index"), function.get("arguments") or "")
+            delta = choice.get("delta") or {}
+            calls = delta.get("tool_calls") or ([delta["function_call"]] if delta.get("function_call") else [])
+            for call in calls:
+                function = call.get("function") or call
+                name, arguments = function.get("name") or "", function.get("arguments")
+                members = {key: value for key, value in call.items() if key not in _CALL and value is not None}
+                stream.piece(call.get("index"), call.get("id"), name, arguments, members)
             if reason := choice.get("finish_reason"):
                 stream.end(reason, is_cut=reason in ("length", "content_filter", "error"))
+
+    def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+        tool_calls = [
+            {
+                "id": call.id or "",
+                "type": "function",
+                "function": {"name": name, "arguments": argument_text(call)},
+            }
+            for call, name in calls
+        ]
+        message = {"role": "assistant", "content": text or None}
+        return [message | ({"tool_calls": tool_calls} if calls else {})] if text or calls else []
 
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = []
@@ -69,7 +88,7 @@ class OpenAI(Format):
                     pictures += [self._part(f"{label}, from {name} ({call.id}):"), self._part(part)]
                 else:
                     texts.append(description_of(part))
-            messages.append({"role": "tool", "tool_call_id": call.id or "", "content": "\n".join(texts)})
+            messages.append({"role": "tool", "tool_call_id": call.id or "", "content": _output("\n".join(texts))})
         return [*messages, {"role": "user", "content": pictures}] if pictures else messages
 
     def _part(self, part: Part) -> dict[str, Any]:
@@ -111,25 +130,35 @@ class Responses(Format):
         if not isinstance(kind, str) or not kind.startswith(("response.", "error", "keepalive")):
             self._reject(chunk, self.chunk)
         if kind in ("response.output_item.added", "response.output_item.done"):
-            if chunk["item"].get("type") == "function_call":
-                stream.begin(chunk["output_index"], *_call(chunk["item"]))
+            _begin(stream, chunk.get("output_index"), chunk["item"])
         elif kind == "response.function_call_arguments.delta":
-            stream.add(chunk["output_index"], chunk["delta"])
-        elif kind == "response.completed":
-            stream.end("completed")
-        elif kind == "response.incomplete":
+            stream.add(_key(chunk.get("output_index"), chunk.get("item_id")), chunk["delta"])
+        elif kind in ("response.completed", "response.incomplete"):
+            used: set[Any] = set()
+            for index, item in enumerate(chunk["response"].get("output") or ()):  # some servers send it only here
+                _begin(stream, index, item, used)
+            if kind == "response.completed":
+                stream.end("completed")
+                return
             stream.end((chunk["response"].get("incomplete_details") or {}).get("reason") or "incomplete", is_cut=True)
         elif kind in ("error", "response.failed"):
             error = chunk if kind == "error" else chunk["response"].get("error") or {}
             raise AnswerError(f"the provider failed: {error.get('message')}")
 
+    def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
+        items: list[dict[str, Any]] = [{"role": "assistant", "content": text}] if text else []
+        for call, name in calls:
+            function = {"call_id": legal_id(call.id), "name": name, "arguments": argument_text(call)}
+            items.append({"type": "function_call", **function})
+        return items
+
     def _results(self, answers: list[Answer]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = []
         for call, _, result in answers:
-            parts = parts_of(result, error="Error: ")
-            is_text = len(parts) == 1 and isinstance(parts[0], str)
-            output = parts[0] if is_text else [self._part(part) for part in parts]
-            items.append({"type": "function_call_output", "call_id": call.id or "", "output": output})
+            parts = [part for part in parts_of(result, error="Error: ") if part != ""]
+            is_text = all(isinstance(part, str) for part in parts)
+            output = _output("\n".join(map(str, parts))) if is_text else [self._part(part) for part in parts]
+            items.append({"type": "function_call_output", "call_id": legal_id(call.id), "output": output})
         return items
 
     def _part(self, part: Part) -> dict[str, Any]:
@@ -142,12 +171,34 @@ class Responses(Format):
         return {"type": "input_text", "text": description_of(part)}
 
 
+def _output(text: str) -> str:
+    """Return the text of a result, which some servers refuse if it is blank."""
+    return "(no output)" if is_blank(text) else text
+
+
 def _function(name: str, definition: Definition, *, strict: bool) -> dict[str, Any]:
     """Return the function that both APIs of OpenAI define."""
     schema, description = parameters(definition)
     strict_form = strict_schema(schema, is_openai=True) if strict else None
     function = {"name": name, "description": description, "parameters": strict_form.schema if strict_form else schema}
     return function | {"strict": strict_form is not None} if strict else function
+
+
+def _key(index: int | None, id: str | None) -> Any:
+    return id if index is None else index
+
+
+def _begin(stream: Stream, index: int | None, item: Mapping[str, Any], used: set[Any] | None = None) -> None:
+    """Read an item of a response, which comes up to three times; `used` are keys of earlier items of a list."""
+    if item.get("type") != "function_call":
+        return
+    id_, name, arguments = _call(item)
+    key = None if used is None else stream.key_of(id_)
+    if used is None or key is None or key in used:
+        key = _key(index, item.get("id"))
+    if used is not None:
+        used.add(key)
+    stream.begin(key, id_, name, arguments)
 
 
 def _call(item: Mapping[str, Any]) -> WireCall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,16 @@ class AnswerError(ValueError):
     """An answer that failed or was cut off: do not run its calls."""
 
 
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """What a chunk adds to the call at `index`: an id and a name as they are on the wire, or text of its arguments."""
+
+    index: int
+    id: str | None
+    name: str | None
+    arguments: str
+
+
 class Stream:
     """Feed every chunk of one answer, as the provider or its SDK sends it, then read `calls`."""
 
@@ -22,12 +32,18 @@ class Stream:
         self._finish = finish
         self._parts: list[_Part] = []
         self._open: dict[Any, _Part] = {}
+        self._deltas: list[CallDelta] = []
         self._end: str | None = None
         self._is_cut = False
 
-    def feed(self, chunk: Any) -> None:
-        """Read one chunk; TypeError for anything else, AnswerError if it reports a failure."""
+    def feed(self, chunk: Any) -> list[CallDelta]:
+        """Read one chunk, and return what it adds to calls.
+
+        Raises TypeError for anything but a chunk, and AnswerError if it reports a failure.
+        """
+        self._deltas = []
         self._read(self, data(chunk))
+        return self._deltas
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -43,34 +59,96 @@ class Stream:
             raise AnswerError(f"the answer was cut off ({self._end}) in the call {partial}; raise the limit")
         return self._finish([(part.id, part.name, part.arguments) for part in self._parts])
 
-    def begin(self, key: Any, id: str | None, name: str, arguments: Any = None) -> None:
+    @property
+    def members(self) -> list[dict[str, Any]]:
+        """What the provider has sent with each call and no call has, such as signatures."""
+        return [part.members for part in self._parts]
+
+    def begin(self, key: Any, id: object, name: str, arguments: Any = None) -> None:
         """Start the call that later chunks identify by `key`; complete arguments replace earlier parts."""
-        part = self._open.get(key)
-        if part is None or (id and part.id and id != part.id):  # some servers give every call the index 0
-            part = self._open[key] = _Part()
-            self._parts.append(part)
-        part.id, part.name = id or part.id, name or part.name
+        part = self._open.get(key) or self._start(key)
+        self._set_name(part, _text_id(id), name)
         if arguments is not None:
+            if not part.arguments:
+                self._report(part, arguments=_as_text(arguments))
             part.value, part.texts = arguments, []
 
     def add(self, key: Any, text: str) -> None:
         """Add text to the arguments of a call; text of other items is ignored."""
-        if key in self._open:
+        if text and key in self._open:
             self._open[key].texts.append(text)
+            self._report(self._open[key], arguments=text)
+
+    def piece(self, key: Any, id: object, name: str, arguments: Any, members: Mapping[str, Any] | None = None) -> None:
+        """Read a piece of a call, whatever identifies it; `members` are its other members.
+
+        Some servers repeat the id and the name in each piece, give all calls one key, or send neither keys nor ids.
+        """
+        id_, text = _text_id(id), _as_text(arguments)
+        part = self._find(key, id_, name)
+        key = key if part is None else part.key
+        if part is not None and id_ and part.id not in (None, id_):
+            part = next((other for other in self._parts if other.key == key and other.id == id_), None)
+        elif part is not None and name not in ("", part.name):
+            part = None
+        elif part is not None and (name or part.is_named_again) and part.is_complete():
+            if id_ and text == _as_text(part.arguments):
+                return  # the whole call once more
+            part.is_named_again = not text.strip()
+            part = part if part.is_named_again else self._start(key, part.name)
+        if part is None and (name or id_):
+            part = self._start(key)
+        if part is not None:
+            self._open[key] = part
+            self._set_name(part, id_, name)
+            part.members |= members or {}
+            self.add(key, text)
+
+    def key_of(self, id: object) -> Any:
+        """Return the key of the call with an id, None without one."""
+        return next((part.key for part in self._parts if part.id and part.id == _text_id(id)), None)
 
     def end(self, reason: str, *, is_cut: bool = False) -> None:
         """Record the end of the answer; `is_cut` if a limit ended it."""
         self._end, self._is_cut = reason, is_cut
+
+    def _find(self, key: Any, id: str | None, name: str) -> _Part | None:
+        """Return the last call with a key; for a piece without a key, the call with its id, or the last one."""
+        part = self._open.get(key)
+        if part is None and key is None and (id or not name):
+            part = next((part for part in reversed(self._parts) if id in (None, part.id)), None)
+        return part
+
+    def _start(self, key: Any, name: str = "") -> _Part:
+        part = self._open[key] = _Part(key, len(self._parts), name=name)
+        self._parts.append(part)
+        if name:
+            self._report(part, name=name)
+        return part
+
+    def _set_name(self, part: _Part, id: str | None, name: str) -> None:
+        is_new = (id or part.id) != part.id or (name or part.name) != part.name
+        part.id, part.name = id or part.id, name or part.name
+        if is_new:
+            self._report(part, id=part.id, name=part.name or None)
+
+    def _report(self, part: _Part, id: str | None = None, name: str | None = None, arguments: str = "") -> None:
+        if id or name or arguments:
+            self._deltas.append(CallDelta(part.index, id, name, arguments))
 
 
 @dataclass
 class _Part:
     """A call whose arguments are still arriving."""
 
+    key: Any
+    index: int
     id: str | None = None
     name: str = ""
     value: Any = None
     texts: list[str] = field(default_factory=list)
+    members: dict[str, Any] = field(default_factory=dict)
+    is_named_again: bool = False  # after its arguments were complete: more text is another call
 
     @property
     def arguments(self) -> Any:
@@ -81,11 +159,21 @@ class _Part:
         arguments = self.arguments
         try:
             return isinstance(json.loads(arguments), dict) if isinstance(arguments, str) else bool(arguments)
-        except ValueError:
+        except (RecursionError, ValueError):
             return False
 
     def __str__(self) -> str:
         return f"`{self.name}`" + (f", {self.id}" if self.id else "")
+
+
+def _text_id(id: object) -> str | None:
+    """Return an id as text: some servers number their calls, or send empty ids."""
+    return None if id in (None, "") else str(id)
+
+
+def _as_text(arguments: Any) -> str:
+    """Return arguments as JSON text; some servers send them as an object."""
+    return arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
 
 
 def data(value: Any) -> Any:

@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
 from tools_agent._providers._encoding import (
     alternating,
-    argument_object,
     instruction,
+    instructions_of,
     strict_schema,
     wire_names,
     with_settings,
 )
+from tools_agent._providers._history import searches, with_own_parts
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider
-from tools_agent._search import matches_in
-from tools_core.formats import Format, anthropic, anthropic_strict
+from tools_core import ToolCall
+from tools_core.formats import Format, anthropic, anthropic_strict, argument_object
+from tools_core.text import is_blank
 
 _SETTINGS = {
     "stop": "stop_sequences", "reasoning_effort": "output_config.effort", "temperature": None, "top_p": None,
     "seed": None,
 }  # fmt: skip
+_PLAIN = {"text": {"type", "text"}, "tool_use": {"type", "id", "name", "input"}}  # members that a message also has
 _MAX_TOKENS = 16_000  # the API requires a limit; a file that a model writes has to fit
 
 
-def _blocks(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return a reply as content blocks."""
-    texts: list[dict[str, Any]] = [{"type": "text", "text": message.content}] if message.content.strip() else []
-    return texts + [
-        {"type": "tool_use", "id": call.id, "name": names.get(call.name, call.name), "input": argument_object(call)}
-        for call in message.tool_calls
-    ]
+def _own(reply: Assistant, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a reply with the blocks that the API has sent, such as signed thoughts."""
+    return with_own_parts(
+        reply.items,
+        blocks,
+        is_call=lambda block: block["type"] == "tool_use",
+        is_empty=lambda block: block["type"] == "text" and is_blank(block["text"]),
+        is_thought=lambda block: block["type"] in ("thinking", "redacted_thinking"),
+    )
 
 
 class _Reply(Reply):
@@ -45,8 +49,8 @@ class _Reply(Reply):
         "model_context_window_exceeded": "length",
     }  # fmt: skip
 
-    def __init__(self, provider: str, wire: Format, request: Request) -> None:
-        super().__init__(provider, wire, request)
+    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
+        super().__init__(provider, wire, request, server)
         self._blocks: dict[int, dict[str, Any]] = {}
         self._inputs: dict[int, str] = {}
         self._usage: dict[str, int] = {}
@@ -57,14 +61,22 @@ class _Reply(Reply):
             self._count(chunk["message"].get("usage"))
         elif kind == "content_block_start":
             block = self._blocks[chunk["index"]] = dict(chunk["content_block"])
-            if block["type"] == "tool_use":
-                yield self.call_delta(chunk["index"], block["id"], block["name"], "")
             yield from self.text(block["text"] if block["type"] == "text" else "")
         elif kind == "content_block_delta":
             yield from self._read_delta(chunk["index"], chunk["delta"])
+        elif kind == "message_stop":
+            self.is_done = True
         elif kind == "message_delta":
             self.stop = chunk["delta"].get("stop_reason")
             self._count(chunk.get("usage"))
+
+    def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
+        if chunk.get("type") != "message":
+            return [chunk]
+        blocks = enumerate(chunk["content"])
+        starts = [{"type": "content_block_start", "index": index, "content_block": block} for index, block in blocks]
+        end = {"type": "message_delta", "delta": chunk, "usage": chunk.get("usage")}
+        return [{"type": "message_start", "message": {"usage": None}}, *starts, end]
 
     def _read_delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[Delta]:
         block, kind = self._blocks[index], delta["type"].removesuffix("_delta")
@@ -73,8 +85,6 @@ class _Reply(Reply):
             yield from self.text(delta["text"])
         elif kind == "input_json":
             self._inputs[index] = self._inputs.get(index, "") + delta["partial_json"]
-            if block["type"] == "tool_use":
-                yield self.call_delta(index, None, None, delta["partial_json"])
         elif kind in ("thinking", "signature"):
             block[kind] = block.get(kind, "") + delta[kind]
             if kind == "thinking":
@@ -93,21 +103,20 @@ class _Reply(Reply):
             cache_write_tokens=creation,
         )
 
-    def items(self, message: Assistant) -> list[dict[str, Any]]:
+    def items(self) -> list[dict[str, Any]]:
         for index, text in self._inputs.items():
-            try:
-                self._blocks[index]["input"] = json.loads(text or "{}")
-            except ValueError:  # the API accepts only objects
-                return []
-        blocks = [block for block in self._blocks.values() if block.get("text") != ""]
-        return [] if blocks == _blocks(message, self.names) else blocks
+            self._blocks[index]["input"] = argument_object(ToolCall(None, "", text))
+        blocks = [{key: value for key, value in block.items() if value is not None} for block in self._blocks.values()]
+        is_plain = all(block.keys() == _PLAIN.get(block["type"]) for block in blocks)
+        return [] if is_plain and "text" not in [block["type"] for block in blocks][1:] else blocks
 
 
-def _add_references(messages: list[dict[str, Any]], request: Request, wire: Format) -> None:
+def _add_references(
+    messages: list[dict[str, Any]], request: Request, wire: Format, matches: Mapping[str, Sequence[str]]
+) -> None:
     """Let the API load the definitions that searches have found: their results become references to tools."""
     names = wire_names(request, wire)
     declared = {tool["name"] for tool in request.definitions}
-    matches = matches_in(request.messages)
     for block in (block for message in messages for block in message["content"]):
         if block["type"] == "tool_result":
             loaded = [names[name] for name in matches.get(block["tool_use_id"], ()) if name in declared]
@@ -134,7 +143,8 @@ class AnthropicProvider(SDKProvider):
 
     name = sdk = extra = "anthropic"
     formats = (anthropic, anthropic_strict)
-    hosts = (".anthropic.com",)
+    variable = "ANTHROPIC_BASE_URL"
+    hosts = ("api.anthropic.com", ".anthropic.com")
     loading_models = re.compile(r"claude-(?!instant|[23]|haiku-4-[0-4])")
     reply = _Reply
 
@@ -145,11 +155,14 @@ class AnthropicProvider(SDKProvider):
     def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
         return (sdk.AsyncAnthropic if is_async else sdk.Anthropic)(max_retries=0, **self._options)
 
-    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
-        return client.messages.create(**arguments)
+    def _function(self, client: Any) -> Callable[..., Any]:
+        function: Callable[..., Any] = client.messages.create
+        return function
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        system, messages = alternating(request, self.name, self.format, _blocks, model="assistant", key="content")
+        history = self._history(request)
+        system = instructions_of(history)
+        messages = alternating(history, self.format, _own, model="assistant", key="content")
         arguments: dict[str, Any] = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS}
         arguments["stream"] = True
         if request.definitions:
@@ -157,7 +170,7 @@ class AnthropicProvider(SDKProvider):
             for tool in arguments["tools"][len(request.tools) :]:
                 tool["defer_loading"] = True
         if request.deferred:
-            _add_references(messages, request, self.format)
+            _add_references(messages, request, self.format, searches(history))
         if request.output_schema is not None:
             strict = strict_schema(request.output_schema, anthropic_strict)
             if strict and strict[1]:

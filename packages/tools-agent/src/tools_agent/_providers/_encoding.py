@@ -3,115 +3,75 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tools_agent._messages import Assistant, Message, System, ToolResult, User
+from tools_agent._messages import Assistant, System, User
+from tools_agent._providers._history import CONTINUES, Turn
 from tools_agent._providers._provider import ProviderError, Request
-from tools_core import InvalidArguments, Result, ToolCall
+from tools_core import InvalidArguments
 from tools_core.formats import Format, legal_names, openai_strict
+from tools_core.text import is_blank
 
-Answers: TypeAlias = list[tuple[ToolCall, Result]]
-Encode: TypeAlias = Callable[[Assistant, Mapping[str, str]], list[dict[str, Any]]]  # a reply, and names on the wire
+Own: TypeAlias = Callable[[Assistant, list[dict[str, Any]]], list[dict[str, Any]]]  # a reply, and its encoded form
 _UNIONS = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 OUTPUT = "reply"  # the name of an output schema
 
 # ---------------------------------------------------------------------------------------------------- conversations
 
 
-def turns(messages: Sequence[Message]) -> Iterator[System | User | Assistant | Answers]:
-    """Yield the messages, with consecutive results as one list of calls and results.
+def conversation(history: Sequence[Turn], wire: Format, own: Own) -> list[dict[str, Any]]:
+    """Return the messages as OpenAI's APIs accept them, the instructions first: many models read them only there.
 
-    Skips replies without content: the APIs refuse or ignore them.
+    `own` returns a reply with the parts that its server has sent.
     """
-    calls: dict[str, ToolCall] = {}
-    answers: Answers = []
-    for message in messages:
-        if isinstance(message, ToolResult):
-            id_ = message.tool_call_id
-            answers.append((calls.get(id_, ToolCall(id_, message.name)), message.result))
-            continue
-        if answers:
-            yield answers
-            answers = []
-        if isinstance(message, Assistant):
-            calls |= {call.id: call for call in message.tool_calls if call.id}
-            if not (message.content.strip() or message.tool_calls or message.items):
-                continue
-        if isinstance(message, System | User | Assistant):
-            yield message
-    if answers:
-        yield answers
-
-
-def conversation(request: Request, provider: str, wire: Format, encode: Encode) -> list[dict[str, Any]]:
-    """Return the messages as OpenAI's APIs accept them; `encode` encodes the replies of other providers."""
-    encoded = _encoder(request, provider, wire, encode)
-    messages: list[dict[str, Any]] = []
-    for turn in turns(request.messages):
-        if isinstance(turn, System):
-            messages.append({"role": "system", "content": turn.content})
-        elif isinstance(turn, User):
-            content = wire.content([turn.content, *turn.files]) if turn.files else turn.content
+    system = instructions_of(history)
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for turn in history:
+        if isinstance(turn, User):
+            content = wire.content(_parts(turn)) if turn.files else turn.content
             messages.append({"role": "user", "content": content})
         elif isinstance(turn, Assistant):
-            messages += encoded(turn)
-        else:
-            messages += wire.results(turn, request.definitions)
+            messages += own(turn, wire.reply(turn.content, turn.tool_calls))
+        elif isinstance(turn, list):
+            messages += wire.results(turn)
     return messages
 
 
-def alternating(
-    request: Request, provider: str, wire: Format, encode: Encode, *, model: str, key: str
-) -> tuple[str, list[dict[str, Any]]]:
-    """Return the instructions, and alternating messages of the user and the model for Anthropic and Gemini.
+def alternating(history: Sequence[Turn], wire: Format, own: Own, *, model: str, key: str) -> list[dict[str, Any]]:
+    """Return alternating messages of the user and the model for Anthropic and Gemini.
 
     `model` is the role of the model's messages, and `key` the member with the parts of a message.
     """
-    encoded = _encoder(request, provider, wire, encode)
-    system: list[str] = []
     messages: list[dict[str, Any]] = []
 
     def add(role: str, parts: list[dict[str, Any]]) -> None:
-        if not messages and role == model:
-            add("user", wire.content(["(the conversation continues)"]))
-        if not messages or messages[-1]["role"] != role:
+        if parts and not messages and role == model:
+            add("user", wire.content([CONTINUES]))
+        if parts and (not messages or messages[-1]["role"] != role):
             messages.append({"role": role, key: []})
-        messages[-1][key] += parts
+        if parts:
+            messages[-1][key] += parts
 
-    for turn in turns(request.messages):
-        if isinstance(turn, System):
-            system.append(turn.content)
-        elif isinstance(turn, User):
-            texts = [turn.content] if turn.content.strip() else []
-            add("user", wire.content([*texts, *turn.files] or ["(empty)"]))
+    for turn in history:
+        if isinstance(turn, User):
+            add("user", wire.content(_parts(turn)))
         elif isinstance(turn, Assistant):
-            add(model, encoded(turn))
-        else:
-            for message in wire.results(turn, request.definitions):
+            encoded = wire.reply(turn.content, turn.tool_calls)
+            add(model, own(turn, encoded[0][key] if encoded else []))
+        elif isinstance(turn, list):
+            for message in wire.results(turn):
                 add("user", message[key])
-    return "\n\n".join(text for text in system if text.strip()), messages
+    return messages
 
 
-def _encoder(
-    request: Request, provider: str, wire: Format, encode: Encode
-) -> Callable[[Assistant], list[dict[str, Any]]]:
-    """Return a function that encodes replies; a reply of the same provider has its original parts."""
-    names = wire_names(request, wire)
-    return lambda reply: (list(reply.items) if reply.provider == provider else []) or encode(reply, names)
+def instructions_of(history: Sequence[Turn]) -> str:
+    """Return the system messages as one text."""
+    return "\n\n".join(turn.content for turn in history if isinstance(turn, System))
 
 
-def argument_text(call: ToolCall) -> str:
-    """Return the arguments of a call as JSON text; text that is not JSON stays unchanged."""
-    return call.raw if call.raw is not None else json.dumps(call.arguments, ensure_ascii=False)
-
-
-def argument_object(call: ToolCall) -> dict[str, object]:
-    """Return the arguments of a call as an object; text that is not JSON becomes a member."""
-    try:
-        return call.arguments
-    except InvalidArguments:
-        return {"invalid_json": call.raw}
+def _parts(message: User) -> list[Any]:
+    return [*([] if is_blank(message.content) else [message.content]), *message.files]
 
 
 def wire_names(request: Request, wire: Format) -> dict[str, str]:

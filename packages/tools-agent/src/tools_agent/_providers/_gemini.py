@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._encoding import alternating, argument_object, argument_text, instruction, with_settings
+from tools_agent._providers._encoding import alternating, instruction, instructions_of, with_settings
+from tools_agent._providers._history import with_own_parts
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider
-from tools_core import ToolCall
 from tools_core.formats import Format, gemini
+from tools_core.text import is_blank
 
 _SETTINGS = {
     "max_tokens": "max_output_tokens", "stop": "stop_sequences", "reasoning_effort": "thinking_config.thinking_level",
@@ -24,20 +25,22 @@ _FILTERED = (
 )  # fmt: skip
 
 
-def _parts(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return a reply as parts of a content."""
-    parts: list[dict[str, Any]] = [{"text": message.content}] if message.content else []
-    for call in message.tool_calls:
-        id_ = {"id": call.id} if call.id else {}
-        parts.append({"functionCall": id_ | {"name": names.get(call.name, call.name), "args": argument_object(call)}})
-    return parts
+def _own(reply: Assistant, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a reply with the parts that the API has sent, such as signatures."""
+    return with_own_parts(
+        reply.items,
+        parts,
+        is_call=lambda part: "functionCall" in part,
+        is_empty=lambda part: part.keys() <= {"text", "thought"} and is_blank(part.get("text", "")),
+        is_thought=lambda part: bool(part.get("thought")),
+    )
 
 
 class _Reply(Reply):
     stops: ClassVar = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(_FILTERED, "content_filter")
 
-    def __init__(self, provider: str, wire: Format, request: Request) -> None:
-        super().__init__(provider, wire, request)
+    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
+        super().__init__(provider, wire, request, server)
         self._parts: list[dict[str, Any]] = []
 
     def dumped(self, chunk: Any) -> dict[str, Any]:
@@ -61,10 +64,7 @@ class _Reply(Reply):
 
     def _read_part(self, part: dict[str, Any]) -> Iterator[Delta]:
         text = part.get("text", "")
-        if call := part.get("functionCall"):
-            arguments = argument_text(ToolCall(None, call["name"], call.get("args")))
-            yield self.call_delta(len(self._parts), call.get("id"), call["name"], arguments)
-        elif part.get("thought"):
+        if part.get("thought"):
             yield ReasoningDelta(text)
         else:
             yield from self.text(text)
@@ -74,12 +74,10 @@ class _Reply(Reply):
         else:
             self._parts.append(part)
 
-    def items(self, message: Assistant) -> list[dict[str, Any]]:
-        calls = [part["functionCall"] for part in self._parts if "functionCall" in part]
-        for call, named_call in zip(calls, message.tool_calls, strict=True):
-            call["id"] = named_call.id  # the API may have sent none
+    def items(self) -> list[dict[str, Any]]:
         parts = [part for part in self._parts if part != {"text": ""}]
-        return [] if parts == _parts(message, self.names) else parts
+        is_plain = all(part.keys() in ({"text"}, {"functionCall"}) for part in parts)
+        return [] if is_plain and not any("text" in part for part in parts[1:]) else parts
 
 
 class GeminiProvider(SDKProvider):
@@ -90,6 +88,8 @@ class GeminiProvider(SDKProvider):
 
     name = extra = "gemini"
     sdk = "google.genai"
+    variable = "GOOGLE_GEMINI_BASE_URL"
+    hosts = ("generativelanguage.googleapis.com", ".googleapis.com")
     formats = (gemini, gemini)
     reply = _Reply
 
@@ -115,19 +115,22 @@ class GeminiProvider(SDKProvider):
     def _without_retries(self, client: Any) -> Any:
         return client  # retries only if its options request it
 
-    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
-        chunks = client.models.generate_content_stream(**arguments)
+    def _function(self, client: Any) -> Callable[..., Any]:
+        function: Callable[..., Any] = client.models.generate_content_stream
         is_shared = client in (self._client, self._created_client, self._async_client)
-        return chunks if is_shared else _closing(client, chunks)
+        return function if is_shared else lambda **arguments: _closing(client, function(**arguments))
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        arguments = super()._arguments(request)
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """Return the arguments of the SDK's function."""
+        arguments = super().arguments(request)
         if (timeout := arguments.pop("timeout", None)) is not None:
             arguments["config"]["http_options"] = {"timeout": max(1, round(timeout * 1_000))}
         return arguments
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        system, contents = alternating(request, self.name, self.format, _parts, model="model", key="parts")
+        history = self._history(request)
+        system = instructions_of(history)
+        contents = alternating(history, self.format, _own, model="model", key="parts")
         config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
         if request.tools:
             config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
 from tools_agent._providers._encoding import (
     OUTPUT,
-    argument_text,
     conversation,
     instruction,
     strict_schema,
@@ -20,66 +20,98 @@ from tools_agent._providers._encoding import (
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
 from tools_agent._providers._sdk_provider import SDKProvider
+from tools_agent._providers._thinking_tags import ThinkingTags, without_thoughts
 from tools_core.formats import Format, openai, openai_strict
 
 # OpenAI's models reject `max_tokens`, and servers such as Ollama and LM Studio ignore `max_completion_tokens`.
 _OPENAI_MODEL = re.compile(r"(openai/)?(chatgpt|codex|gpt-\d|o\d)")
-# Members of a message that `Assistant` also has, or that the API does not accept. Others, such as signatures of
-# reasoning, become an item.
-_MEMBERS = frozenset(("role", "content", "tool_calls", "refusal", "annotations"))
-_CALL = frozenset(("function", "id", "index", "type"))
+# Members of messages and calls that servers send and need in later requests: reasoning, and signatures of it. Many
+# servers reject a request with any other member.
+_RETURNED = frozenset((
+    "extra_content", "provider_specific_fields", "reasoning_content", "reasoning_details", "thinking_blocks",
+    "thought_signature",
+))  # fmt: skip
 _UNSPLIT = frozenset(("id", "index", "name", "role", "type", "format"))  # not sent in pieces
 
 
-def _assistant(message: Assistant, names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return a reply as a message of the API."""
-    calls = [
-        {
-            "id": call.id or "",
-            "type": "function",
-            "function": {"name": names.get(call.name, call.name), "arguments": argument_text(call)},
-        }
-        for call in message.tool_calls
-    ]
-    assistant: dict[str, Any] = {"role": "assistant", "content": message.content or None}
-    return [assistant | ({"tool_calls": calls} if calls else {})]
+def _own(reply: Assistant, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a reply with the members of its message that the server needs again."""
+    if not reply.items or not messages:
+        return messages
+    [message] = messages
+    [item] = reply.items
+    message |= {key: item[key] for key in _RETURNED if key in item}
+    parts = item.get("tool_calls") or ()
+    if len(parts) == len(reply.tool_calls):
+        for call, part in zip(message.get("tool_calls", ()), parts, strict=True):
+            call |= {key: part[key] for key in _RETURNED if key in part}
+    return messages
 
 
 class _Reply(Reply):
     stops: ClassVar = {"tool_calls": "tool", "function_call": "tool"}
 
-    def __init__(self, provider: str, wire: Format, request: Request) -> None:
-        super().__init__(provider, wire, request)
+    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
+        super().__init__(provider, wire, request, server)
         self._message: dict[str, Any] = {}
+        self._tags = ThinkingTags(self.text)
         self._is_refused = False
 
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if usage := chunk.get("usage"):
             self.usage = read_usage(usage, "prompt_tokens", "completion_tokens")
-        chunk["choices"] = chunk.get("choices") or []
-        for choice in chunk["choices"][:1]:
+        if not chunk.get("choices") and chunk.get("usage"):  # the last chunk
+            self.is_done = True
+        for choice in chunk.get("choices") or ():
+            if choice.get("index"):  # of several replies
+                continue
             delta = choice.get("delta") or {}
-            _merge(self._message, delta)
+            _merge(self._message, {key: value for key, value in delta.items() if key in _RETURNED})
             for word in ("reasoning_content", "reasoning"):
                 if isinstance(delta.get(word), str) and delta[word]:
                     yield ReasoningDelta(delta[word])
             self._is_refused |= bool(delta.get("refusal"))
             for word in ("content", "refusal"):
-                yield from self.text(delta.get(word) or "")
-            for call in delta.get("tool_calls") or ():
-                function = call.get("function") or {}
-                arguments = function.get("arguments") or ""
-                yield self.call_delta(call.get("index"), call.get("id"), function.get("name"), arguments)
+                yield from self._read_content(delta.get(word))
             if reason := choice.get("finish_reason"):
                 self.stop = "refusal" if self._is_refused else reason
 
-    def items(self, message: Assistant) -> list[dict[str, Any]]:
-        calls = self._message.get("tool_calls") or []
-        has_more = self._message.keys() - _MEMBERS or any(call.keys() - _CALL for call in calls)
-        has_same_ids = [call.get("id") for call in calls] == [call.id for call in message.tool_calls]
-        for call in calls:
-            call.pop("index", None)
-        return [{"role": "assistant"} | self._message] if has_more and has_same_ids else []
+    def _read_content(self, content: Any) -> Iterator[Delta]:
+        """Yield the text of a delta, and its thoughts: some servers send parts, others thoughts in tags."""
+        for part in content if isinstance(content, list) else [content]:
+            if isinstance(part, Mapping):
+                thoughts = part.get("thinking") or part.get("reasoning")
+                if thoughts:
+                    yield from map(ReasoningDelta, filter(None, [_text_of(thoughts)]))
+                else:
+                    yield from self._tags.feed(_text_of(part))
+            elif part:
+                yield from self._tags.feed(part)
+
+    def end(self, *, is_done: bool) -> Iterator[Delta]:
+        yield from self._tags.close()
+        yield from super().end(is_done=is_done)
+        self.texts = [without_thoughts("".join(self.texts))]
+
+    def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
+        choices = chunk.get("choices") or ()
+        if not any("message" in choice for choice in choices):
+            return [chunk]
+        self.is_done = True  # the server ignores `stream`
+        return [{**chunk, "choices": [{**choice, "delta": choice.pop("message", None)} for choice in choices]}]
+
+    def items(self) -> list[dict[str, Any]]:
+        message = dict(self._message)
+        if any(members.keys() & _RETURNED for members in self.calls.members):
+            message["tool_calls"] = self.calls.members
+        return [message] if message else []
+
+
+def _text_of(part: Any) -> str:
+    """Return the text of a part of a content, which may have parts itself."""
+    if isinstance(part, list):
+        return "".join(map(_text_of, part))
+    return str(part.get("text") or "") if isinstance(part, Mapping) else part
 
 
 def _merge(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
@@ -100,8 +132,7 @@ def _merge(message: dict[str, Any], delta: Mapping[str, Any]) -> None:
 def _item(items: list[dict[str, Any]], delta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the item of a delta, which may be a new one."""
     for item in items:
-        same = item.get("index") == delta.get("index") is not None
-        if same and delta.get("id") in (None, "", item.get("id")):
+        if item.get("index") == delta.get("index") is not None:
             return item
     items.append({})
     return items[-1]
@@ -113,11 +144,30 @@ def read_usage(usage: Mapping[str, Any], prompt: str, output: str) -> Usage:
     return Usage(input_tokens=usage.get(prompt) or 0, output_tokens=usage.get(output) or 0, cache_read_tokens=cached)
 
 
+def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Join messages of the user that follow each other: the templates of many models refuse them."""
+    joined: list[dict[str, Any]] = []
+    for message in messages:
+        if message["role"] == "user" and joined and joined[-1]["role"] == "user":
+            first, second = joined[-1]["content"], message["content"]
+            is_text = isinstance(first, str) and isinstance(second, str)
+            content = f"{first}\n\n{second}" if is_text else [*_as_parts(first), *_as_parts(second)]
+            joined[-1] = {"role": "user", "content": content}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _as_parts(content: Any) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
 class OpenAIClient(SDKProvider):
     """A provider over OpenAI's SDK."""
 
     sdk = extra = "openai"
-    hosts = (".openai.com", ".azure.com")
+    variable = "OPENAI_BASE_URL"
+    hosts = ("api.openai.com", ".openai.com", ".azure.com")
 
     def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
         options = dict(self._options)
@@ -131,7 +181,10 @@ class OpenAIClient(SDKProvider):
             return {}
         if strict := strict_schema(request.output_schema, wire):
             return {"name": OUTPUT, "schema": strict[0], "strict": strict[1]}
-        messages.append({"role": "system", "content": instruction(request.output_schema)})
+        text = instruction(request.output_schema)
+        if messages[0]["role"] == "system":
+            text = f"{messages.pop(0)['content']}\n\n{text}"
+        messages.insert(0, {"role": "system", "content": text})
         return {}
 
 
@@ -142,11 +195,22 @@ class OpenAIProvider(OpenAIClient):
     formats = (openai, openai_strict)
     reply = _Reply
 
-    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
-        return client.chat.completions.create(**arguments)
+    def _function(self, client: Any) -> Callable[..., Any]:
+        function: Callable[..., Any] = client.chat.completions.create
+        return function
+
+    def with_reasoning(self, request: Request) -> Request | None:
+        """Return a request that has reasoning in each reply, as thinking models of DeepSeek and Kimi require."""
+        items = ({"reasoning_content": " "},)
+        own = {"items": items, "provider": self.name, "server": self.server}
+        messages = [
+            message.model_copy(update=own) if isinstance(message, Assistant) and not message.items else message
+            for message in request.messages
+        ]
+        return replace(request, messages=messages)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        messages = conversation(request, self.name, self.format, _assistant)
+        messages = _joined(conversation(self._history(request), self.format, _own))
         arguments: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
         arguments["stream_options"] = {"include_usage": True}
         if request.tools:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from time import monotonic
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from tools_agent._events import Delta, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Usage, with_unique_ids
 from tools_agent._providers._encoding import wire_names, without_absent
 from tools_agent._providers._provider import ProviderError, Request
+from tools_agent._providers._retry import reported_error
 from tools_core.formats import AnswerError, Format
+from tools_core.text import sendable
 
 
 class Reply(ABC):
@@ -19,8 +20,9 @@ class Reply(ABC):
 
     stops: ClassVar[dict[str, str]]  # the provider's reasons to stop -> our words
 
-    def __init__(self, provider: str, wire: Format, request: Request) -> None:
+    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
         self.provider = provider
+        self.server = server
         self.request = request
         self.calls = wire.stream(request.definitions)
         self.texts: list[str] = []
@@ -28,54 +30,70 @@ class Reply(ABC):
         self.usage: Usage | None = None
         self.names = wire_names(request, wire)
         self._tools = {wire_name: name for name, wire_name in self.names.items()}
-        self._keys: list[Any] = []
-        self._deadline = None if request.timeout is None else monotonic() + request.timeout
+        self._half = ""  # of a surrogate pair
+        self._is_empty = True
+        self.is_done = False
 
     @abstractmethod
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         """Yield the deltas in a chunk, and keep its data for `finish`."""
 
     @abstractmethod
-    def items(self, message: Assistant) -> list[dict[str, Any]]:
-        """Return the original parts of the reply for later requests; none if `message` has all of their content."""
+    def items(self) -> list[dict[str, Any]]:
+        """Return the original parts of the reply for later requests; none if they are only text and calls."""
 
     def dumped(self, chunk: Any) -> dict[str, Any]:
         """Return an SDK's object as JSON values."""
+        if isinstance(chunk, dict):
+            return chunk
         dumped: dict[str, Any] = chunk.model_dump(mode="json", exclude_unset=True, warnings=False)
         return dumped
 
+    def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the events in a chunk: some servers ignore `stream`, and send the whole reply at once."""
+        return [chunk]
+
     def feed(self, chunk: Any) -> Iterator[Delta]:
         """Yield the deltas in a chunk."""
-        if self._deadline is not None and monotonic() > self._deadline:
-            raise TimeoutError(f"the reply took longer than {self.request.timeout:g} s")
         dumped = self.dumped(chunk)
+        self._is_empty = False
         try:
-            yield from self.read(dumped)
-            self.calls.feed(dumped)
+            if error := dumped.get("error"):
+                raise reported_error(self.provider, dumped if isinstance(error, Mapping) else {"message": error})
+            for event in self.events_of(dumped):
+                yield from self.read(event)
+                for delta in self.calls.feed(event):
+                    name = self._tools.get(delta.name, delta.name) if delta.name else None
+                    yield ToolCallDelta(delta.index, delta.id, name, delta.arguments)
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}", retryable=True) from None
         except (AttributeError, KeyError, TypeError) as error:  # some servers are compatible in part
-            event = str(dumped)[:500]
-            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {event}") from error
+            sent = str(dumped)[:500]
+            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {sent}") from error
 
     def text(self, delta: str) -> Iterator[Delta]:
-        """Keep and yield a piece of text."""
+        """Keep and yield a piece of text; half of a surrogate pair waits for the other half."""
         if not isinstance(delta, str):
             raise TypeError("expected text")
-        if delta:
+        delta = self._half + delta
+        self._half = delta[-1:] if "\ud800" <= delta[-1:] <= "\udbff" else ""
+        if delta := sendable(delta.removesuffix(self._half)):
             self.texts.append(delta)
             yield TextDelta(delta)
 
-    def call_delta(self, key: Any, id_: str | None, name: str | None, arguments: str) -> ToolCallDelta:
-        """Return a piece of the call that the provider identifies by `key`."""
-        if key not in self._keys:
-            self._keys.append(key)
-        return ToolCallDelta(self._keys.index(key), id_, self._tools.get(name, name) if name else None, arguments)
+    def end(self, *, is_done: bool) -> Iterator[Delta]:
+        """Yield the text that was held back; `is_done` if the server has said that this was all."""
+        if self._half:
+            yield from self.text("\ufffd")
+        if self.stop is None and (is_done or self.is_done):  # some servers send no reason
+            self.stop = "stop"
+            self.calls.end("stop")
 
     def finish(self) -> Assistant:
         """Return the whole reply."""
         if self.stop is None:
-            raise ProviderError(f"{self.provider}: the connection was cut before the reply ended", retryable=True)
+            reason = "the server sent nothing" if self._is_empty else "the connection was cut before the reply ended"
+            raise ProviderError(f"{self.provider}: {reason}", retryable=True)
         stop = self.stops.get(self.stop, self.stop)
         is_refused = stop in ("refusal", "content_filter")
         try:
@@ -89,10 +107,9 @@ class Reply(ABC):
             content = without_absent(content, self.request.output_schema)
         stop = "tool" if calls and stop == "stop" else stop
         message = Assistant(
-            content=content, tool_calls=calls, provider=self.provider, model=self.request.model, stop_reason=stop,
-            usage=self.usage,
+            content=content, tool_calls=calls, provider=self.provider, server=self.server, model=self.request.model,
+            stop_reason=stop, usage=self.usage,
         )  # fmt: skip
         if is_refused:  # the model must not continue its incomplete parts
             return message
-        message = with_unique_ids(message)
-        return message.replace(items=self.items(message))
+        return with_unique_ids(message.replace(items=self.items()))

@@ -6,18 +6,20 @@ import asyncio
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import closing, suppress
 from importlib import import_module
-from itertools import count
 from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from tools_agent._events import Delta
 from tools_agent._messages import Assistant
+from tools_agent._providers._attempts import Attempts
+from tools_agent._providers._encoding import wire_names
+from tools_agent._providers._history import Turn, turns
 from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._providers._reply import Reply
-from tools_agent._providers._retry import Retry, provider_error
+from tools_agent._providers._retry import Retry
 from tools_core.formats import Format
 
 
@@ -47,7 +49,8 @@ class SDKProvider(ABC):
     extra: ClassVar[str]  # installs the SDK
     formats: ClassVar[tuple[Format, Format]]  # the usual one, and the strict one
     reply: ClassVar[type[Reply]]
-    hosts: ClassVar[tuple[str, ...]] = ()  # the ends of the names of the provider's servers
+    variable: ClassVar[str]  # of the environment, with the address of another server
+    hosts: ClassVar[tuple[str, ...]]  # the provider's usual server, and the ends of the names of its other servers
     loading_models: ClassVar[re.Pattern[str] | None] = None  # models that can load definitions; None for no model
 
     def __init__(
@@ -65,13 +68,14 @@ class SDKProvider(ABC):
         self.model = model
         self._loads_definitions = loads_definitions
         self.format = self.formats[strict]
+        self._base_url = base_url
         options = {"api_key": api_key, "base_url": base_url}
         self._options: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
         self._client = None if client is None else self._without_retries(client)
         self._async_client = None if async_client is None else self._without_retries(async_client)
         self._created_client: Any = None
         self._loop_clients: dict[asyncio.AbstractEventLoop, tuple[Any, AsyncGenerator[None]]] = {}
-        self._retry = retry or Retry()
+        self.retry = retry or Retry()
 
     def loads_definitions(self, model: str) -> bool:
         """Return whether the API loads the definitions of deferred tools that a search has found."""
@@ -80,12 +84,33 @@ class SDKProvider(ABC):
         return self._is_official and self.loading_models.match(model) is not None
 
     @property
+    def server(self) -> str | None:
+        """The address of the server; None for the provider's usual one."""
+        host, address = self._address
+        return None if host in ("", *self.hosts[:1]) else address
+
+    @property
+    def address(self) -> str:
+        """The address of the server, for messages."""
+        return self._address[1] or self.hosts[0]
+
+    @property
     def _is_official(self) -> bool:
         """Return whether the server belongs to the provider."""
+        host, _ = self._address
+        return not host or host.endswith(self.hosts)
+
+    @property
+    def _address(self) -> tuple[str, str]:
+        """The host of the server, and its address without a scheme and credentials; empty without a setting."""
         client = self._client or self._async_client
-        variable = f"{self.sdk.upper()}_BASE_URL"
-        url = str(client.base_url) if client else self._options.get("base_url") or os.environ.get(variable)
-        return url is None or (urlsplit(url).hostname or "").endswith(self.hosts)
+        url = urlsplit(str(getattr(client, "base_url", None) or self._base_url or os.environ.get(self.variable, "")))
+        host = url.hostname or ""
+        return host, f"{host}{f':{url.port}' if url.port else ''}{url.path.rstrip('/')}"
+
+    def _history(self, request: Request) -> list[Turn]:
+        """Return the messages of a request in a form that the API accepts."""
+        return turns(request, wire_names(request, self.format), provider=self.name, server=self.server)
 
     @abstractmethod
     def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
@@ -99,53 +124,57 @@ class SDKProvider(ABC):
         """Return the arguments of the SDK's function, apart from `timeout`."""
 
     @abstractmethod
-    def _send(self, client: Any, arguments: dict[str, Any]) -> Any:
-        """Call the SDK's function. Return the chunks, or an awaitable of them if the client is asynchronous."""
+    def _function(self, client: Any) -> Callable[..., Any]:
+        """Return the SDK's function. It returns chunks, or an awaitable of them if the client is asynchronous."""
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def with_reasoning(self, request: Request) -> Request | None:
+        """Return a request that has reasoning in each reply, as some servers require; None if nothing changes."""
+        del request
+        return None
+
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """Return the arguments of the SDK's function."""
         timeout = {} if request.timeout is None else {"timeout": request.timeout}
         arguments: dict[str, Any] = _unicode(self._encode(request) | timeout)
         return arguments
 
     def stream(self, request: Request) -> Iterator[Delta | Assistant]:
         """Yield the pieces of a reply, then the whole."""
-        arguments = self._arguments(request)
-        for attempt in count(1):
-            reply = self.reply(self.name, self.format, request)
+        attempts = Attempts(self, request)
+        while True:
             try:
-                with closing(self._send(self._sync_client(), arguments)) as chunks:
-                    for chunk in chunks:
-                        yield from reply.feed(chunk)
-                message = reply.finish()
+                send = self._function(self._sync_client())
+                attempts.start()
+                with closing(send(**attempts.arguments)) as chunks:
+                    yield from attempts.read(chunks)
             except Exception as error:  # noqa: BLE001  (raised again unless it is about the API)
-                retrying = self._retry.after(provider_error(error, self.name), attempt)
+                retrying = attempts.after(error)
             else:
-                yield message
                 return
-            yield retrying
-            self._retry.sleep(retrying.delay)
+            if retrying is not None:
+                yield retrying
+                self.retry.sleep(retrying.delay)
 
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         """`stream` for coroutines."""
-        arguments = self._arguments(request)
-        for attempt in count(1):
-            reply = self.reply(self.name, self.format, request)
+        attempts = Attempts(self, request)
+        while True:
             try:
-                chunks = await self._send(await self._loop_client(), arguments)
+                send = self._function(await self._loop_client())
+                attempts.start()
+                chunks = await send(**attempts.arguments)
                 try:
-                    async for chunk in chunks:
-                        for delta in reply.feed(chunk):
-                            yield delta
+                    async for piece in attempts.aread(chunks):
+                        yield piece
                 finally:
                     await (chunks.aclose if hasattr(chunks, "aclose") else chunks.close)()
-                message = reply.finish()
             except Exception as error:  # noqa: BLE001  (raised again unless it is about the API)
-                retrying = self._retry.after(provider_error(error, self.name), attempt)
+                retrying = attempts.after(error)
             else:
-                yield message
                 return
-            yield retrying
-            await self._retry.async_sleep(retrying.delay)
+            if retrying is not None:
+                yield retrying
+                await self.retry.async_sleep(retrying.delay)
 
     def close(self) -> None:
         """Close the connections of synchronous requests."""

@@ -12,9 +12,11 @@ from uuid import uuid4
 
 from tools_agent._events import Delta, Retrying, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Message, System, User
-from tools_agent._providers._encoding import argument_text, instruction, turns
+from tools_agent._providers._encoding import instruction
+from tools_agent._providers._history import turns
 from tools_agent._providers._provider import Provider, ProviderError, Request
 from tools_core import InvalidArguments, Result, ToolCall
+from tools_core.formats import argument_text
 
 _EXAMPLE = '<tool_call name="the_tool">\n{"city": "Oslo", "days": 2}\n</tool_call>'
 _INSTRUCTIONS = f"""\
@@ -159,7 +161,7 @@ def _calls_at(text: str, position: int) -> tuple[list[ToolCall], int, bool]:
 def _as_text(request: Request) -> Request:
     """Return the request for a model that reads and writes text only."""
     messages: list[Message] = []
-    for turn in turns(request.messages):
+    for turn in turns(request, {}):
         if isinstance(turn, list):
             messages.append(_results(turn))
         elif isinstance(turn, Assistant) and turn.tool_calls:

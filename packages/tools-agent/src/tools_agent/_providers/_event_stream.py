@@ -1,0 +1,85 @@
+"""`EventDecoder`: the JSON of server-sent events, as servers of models write them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tools_agent._providers._provider import ProviderError
+
+_IGNORED = (b":", b"event:", b"id:", b"retry:")
+
+
+class EventDecoder:
+    """Pass the bytes of a response to `feed`, then call `end`.
+
+    Some servers separate events by single line breaks, or ignore that the request asks for a stream and send the whole
+    reply as JSON, which is returned as one event.
+
+    Attributes:
+        is_done: Whether the server has sent `[DONE]`.
+    """
+
+    def __init__(self, provider: str, address: str) -> None:
+        self.is_done = False
+        self._provider = provider
+        self._address = address
+        self._line = b""  # incomplete
+        self._data: list[bytes] = []  # of an event whose JSON is incomplete
+        self._other: list[bytes] = []  # lines that are not part of an event
+        self._is_empty = True
+
+    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the events that are complete."""
+        *lines, self._line = (self._line + data).split(b"\n")
+        for line in lines:
+            yield from self._read(line.strip(b"\r"))
+
+    def end(self) -> Iterator[dict[str, Any]]:
+        """Yield the last event, or the whole reply. Raises ProviderError for a response that is something else."""
+        yield from self._read(self._line.strip(b"\r"))
+        if self._data:
+            raise self._invalid(b"\n".join(self._data))
+        text = b"\n".join(self._other).strip()
+        if not self._is_empty or not text:
+            return
+        if text[:1] not in (b"{", b"["):
+            raise ProviderError(
+                f"{self._provider}: no model server answers at {self._address}, which sent "
+                f"{'a page (HTML)' if b'<' in text[:1] else 'other text'}: "
+                f"{text[:100].decode(errors='replace')!r}; check base_url, which often ends in /v1"
+            )
+        whole = _parsed(text)
+        if whole is None:
+            raise self._invalid(text)
+        yield from whole if isinstance(whole, list) else [whole]
+
+    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+        if line.startswith(b"data:"):
+            self._data.append(line[5:].strip())
+            text = b"\n".join(self._data)
+            if text == b"[DONE]":
+                self.is_done = True
+            elif (event := _parsed(text)) is not None:
+                self._is_empty = False
+                yield event if isinstance(event, dict) else {"error": event}
+            elif text:
+                return
+            self._data = []
+        elif self._data and not line:
+            raise self._invalid(b"\n".join(self._data))
+        elif line and not line.startswith(_IGNORED):
+            self._other.append(line)
+
+    def _invalid(self, text: bytes) -> ProviderError:
+        shown = text[:200].decode(errors="replace")
+        return ProviderError(f"{self._provider}: the server sent invalid JSON: {shown}", retryable=True)
+
+
+def _parsed(text: bytes) -> Any:
+    """Return the value of JSON text; None for other text."""
+    try:
+        return json.loads(text.decode(errors="replace"))
+    except (RecursionError, ValueError):
+        return None
