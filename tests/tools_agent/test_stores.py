@@ -121,6 +121,9 @@ def test_deleting_a_session_deletes_the_sessions_of_its_sub_agents(store):
     for id, parent in (("a%", ""), ("b", "a%"), ("c", "b"), ("a", ""), ("a%/c1", "")):
         store.create(id, parent=parent, call="1/k")
     assert store.child("a%", "1/k") == "b"
+    store.fork("a%", "copy")
+    assert store.child(store.child("copy", "1/k"), "1/k") not in (None, "c")
+    store.delete("copy")
     store.delete("a%")
     assert {info.id for info in store.sessions()} == {"a", "a%/c1"}
     assert store.sessions("a%") == store.sessions("b") == []

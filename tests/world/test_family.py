@@ -260,6 +260,29 @@ def test_a_sub_agent_that_spends_the_budget_of_its_caller_stops_before_its_next_
     assert "max_tokens" in results(agent.session)[0].content
 
 
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_waiting_for_an_approval_does_not_refill_a_budget(is_nested, store, delete, written):
+    def pay(request):
+        return spends(100, tool_calls=[call("delete", name=str(len(written)))])
+
+    model = ScriptedProvider(default=pay)
+    clerk = agent_tool(model, delete)
+    options = (
+        {"model": first_then(call("clerk", "o", prompt="a")), "tools": [clerk]}
+        if is_nested
+        else {"model": model, "tools": [delete]}
+    )
+    agent = Agent(Session(store=store), max_tokens=250, **options)
+    reasons = [agent.generate("x").interrupt_reason]
+    while reasons[-1] == "approval_required":
+        agent.session.approve(agent.session.pending_approvals[0]["call_id"])
+        agent = Agent(agent.session, max_tokens=250, **options)
+        reasons.append(agent.generate().interrupt_reason)
+    assert (reasons[-1], len(reasons)) == ("max_tokens", 3)
+    if not is_nested:
+        assert agent.generate().interrupt_reason == "approval_required"  # a new budget
+
+
 class Priced(ScriptedProvider):
     name, model = "openai", "gpt-5"
 

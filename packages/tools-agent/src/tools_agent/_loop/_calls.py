@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools_agent._loop._run import Run
 
 _log = logging.getLogger("tools_agent")
-_WAITING = ("approval_required", "answer_required")
+WAITING = ("approval_required", "answer_required")
 _MAX_REPEATS = 5  # of a failing call; the LoopDetector warns earlier
 
 
@@ -89,7 +89,7 @@ class Calls:
         if self._failure is not None:
             raise self._failure
         self._received.add(id)
-        if result.error_type in _WAITING and "pending" in result.metadata:
+        if result.error_type in WAITING and "pending" in result.metadata:
             record = session.log.ask_approval if result.error_type == "approval_required" else session.log.ask_question
             yield self._run.write(record, id, result.metadata["pending"])
             return

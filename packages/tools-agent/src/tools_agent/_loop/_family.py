@@ -26,12 +26,14 @@ class Budget:
         usage: The tokens.
         cost: The price in US dollars, if a limit needs it.
         steps: The requests for a reply.
+        before: What an earlier run had used that waited for the user, and that this one continues.
     """
 
     def __init__(self, limits: Mapping[str, float | None], outer: Budget | None) -> None:
         self.usage = Usage()
         self.cost = 0.0
         self.steps = 0
+        self.before: Mapping[str, Any] = {}
         self._limits = limits
         self._outer = outer
         self._lock: RLock = RLock() if outer is None else outer._lock
@@ -49,10 +51,15 @@ class Budget:
             if self._outer is not None:
                 self._outer.add(usage, cost)
 
+    def spent(self) -> dict[str, float]:
+        """Return what counts towards each limit."""
+        tokens = self.usage.input_tokens + self.usage.output_tokens
+        spent = {"max_steps": self.steps, "max_tokens": tokens, "max_cost": self.cost}
+        return {name: value + self.before.get(name, 0) for name, value in spent.items()}
+
     def reached(self) -> str | None:
         """Return the name of a limit that has been reached."""
-        tokens = self.usage.input_tokens + self.usage.output_tokens
-        for name, value in (("max_steps", self.steps), ("max_tokens", tokens), ("max_cost", self.cost)):
+        for name, value in self.spent().items():
             limit = self._limits.get(name)
             if limit is not None and value >= limit:
                 return name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tools_agent._events import Interrupt
-from tools_agent._loop._calls import Calls
+from tools_agent._loop._calls import WAITING, Calls
 from tools_agent._loop._checks import Checks
 from tools_agent._loop._drive import Do, Steps, call_back
 from tools_agent._loop._family import Budget, run_of
@@ -174,6 +174,8 @@ class Run:
 
     def _begin(self) -> Steps:
         session = self.session
+        if self._prompt is None:
+            self.budget.before = session.log.spent
         yield self.write(session.log.start_run, self._prompt)
         self._check_messages()
         last = [call.id for call in session.pending_tool_calls]
@@ -297,6 +299,8 @@ class Run:
         data: dict[str, Any] = {"steps": self.replies.count, "usage": self.budget.usage.model_dump()}
         if reason is not None:
             data["reason"] = str(reason)
+        if reason in WAITING:  # the run that continues it has the same budget
+            data["spent"] = self.budget.spent()
         return self.write(partial(self.session.log.finish_run, outcome, **data))
 
 

@@ -87,6 +87,11 @@ class SessionLog:
         """Record how the run ended; `data` is JSON."""
         self.write([("run_finished", {"outcome": outcome, **data})])
 
+    @property
+    def spent(self) -> Mapping[str, float]:
+        """What the last run had used of its limits if it waits for the user."""
+        return self.transcript.spent
+
     # ------------------------------------------------------------------------------------------------ messages
 
     @property

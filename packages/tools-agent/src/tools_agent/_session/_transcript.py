@@ -89,6 +89,7 @@ class Transcript:
         self.summary: Mapping[str, Any] | None = None
         self.approved_keys: dict[str, str] = {}  # who approved a request for the whole session, by its key
         self.reply_count = 0
+        self.spent: Mapping[str, float] = {}  # what the last run had used of its limits, if it waits for the user
         self._by_id: dict[str, Entry] = {}  # results included
         self._unanswered: dict[str, Entry] = {}  # the messages that ask for calls without a result, by call id
         self._messages: list[Any] | None = []  # None after reading, and after a change that is not at its end
@@ -236,6 +237,9 @@ class Transcript:
         if not self._answer_sub_agent(data):
             state = self.calls.setdefault(data["call_id"], CallState())
             state.question, state.replies[data["number"]] = None, data
+
+    def _apply_run_finished(self, data: Mapping[str, Any]) -> None:
+        self.spent = data.get("spent", {})
 
     def _apply_summary(self, data: Mapping[str, Any]) -> None:
         self.summary = data
