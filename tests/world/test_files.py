@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -13,6 +14,8 @@ from tools_agent import Agent, ScriptedProvider
 from tools_core import Context, Registry, Result, ToolCall
 from tools_runtime import hookimpl
 from tools_runtime.plugins import OutputBudget
+
+needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
 
 
 @pytest.fixture(scope="session")
@@ -97,7 +100,7 @@ def test_an_edit_changes_only_the_units_of_its_text(call, put, content, old, new
         assert after == before
         return
     at, end = places[0], places[0] + len(old)
-    if before[at - 1 : at] == ["\r"] and not new and plain[end : end + 1] == ["\n"]:
+    if before[at - 1 : at] == ["\r"] and "".join([new, *plain[end:]]).startswith("\n"):
         return  # they become a CRLF
     tail = len(before) - end
     head, middle, rest = after[:at], after[at : len(after) - tail], after[len(after) - tail :]
@@ -287,3 +290,140 @@ def test_a_diff_that_ends_too_early_changes_nothing(call, put, end):
     assert not call("apply_patch", patch=cut + "--- a/u\n+++ b/u\n@@ -0,0 +1 @@\n+u\n").ok
     assert file.read_text() == "a\nb\nc\nd\ne\nf\ng\nh\n"
     assert call("apply_patch", patch=DIFF).ok
+
+
+# Searching.
+
+
+@pytest.mark.parametrize(
+    "pattern", ["src/", "./src/", "src/.", "src", "{root}/src/", "{root}/src", "src/**/", "*/", "{{src,lib}}/"]
+)
+def test_glob_takes_a_folder_for_the_files_in_it(call, put, workspace, pattern):
+    put("src/a.ts")
+    put("src/deep/b.ts")
+    result = call("glob", pattern=pattern.format(root=workspace))
+    assert result.output.splitlines() == ["src/a.ts", "src/deep/b.ts"]
+
+
+@pytest.mark.parametrize("pattern", [".", "./", "{root}", "{root}/", "{root}/."])
+def test_glob_takes_the_workspace_for_all_its_files(call, put, workspace, pattern):
+    put("a.ts")
+    put("src/b.ts")
+    assert call("glob", pattern=pattern.format(root=workspace)).output.splitlines() == ["a.ts", "src/b.ts"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*.ts,*.js", "*.ts *.js", "*.ts, *.js", "*.{{ts,js}}", "{root}/*.ts,*.js", "*.*,!*.py"]
+)
+@pytest.mark.parametrize("tool", ["glob", "grep"])
+def test_a_list_of_patterns_finds_what_each_of_them_does(call, put, workspace, tool, pattern):
+    for name in ("a.ts", "b.js", "c.py"):
+        put(name, "needle\n")
+    pattern = pattern.format(root=workspace)
+    arguments = (
+        {"pattern": pattern} if tool == "glob" else {"pattern": "needle", "glob": pattern, "output_mode": "files"}
+    )
+    assert call(tool, **arguments).output.splitlines() == ["a.ts", "b.js"]
+
+
+@pytest.mark.parametrize(
+    "glob", ["src", "src/", "./src", "{root}/src", "{root}/src/*.ts", "src/deep", "deep", "deep/", "!lib"]
+)
+def test_grep_searches_the_files_of_a_folder_in_its_glob(call, put, workspace, glob):
+    put("src/a.ts", "needle\n")
+    put("src/deep/b.ts", "needle\n")
+    put("lib/c.ts", "needle\n")
+    found = call("grep", pattern="needle", glob=glob.format(root=workspace), output_mode="files").output.splitlines()
+    expected = ["src/deep/b.ts"] if "deep" in glob else ["src/a.ts"] if "*" in glob else ["src/a.ts", "src/deep/b.ts"]
+    assert found == expected
+
+
+@pytest.mark.parametrize("glob", ["*.tsx", "nowhere", "nowhere/", "*.tsx,*.jsx", "src/*.tsx", "!**"])
+def test_grep_says_when_its_glob_matches_no_file(call, put, glob):
+    put("src/a.ts", "needle\n")
+    assert f"no file matches glob {glob!r}" in call("grep", pattern="needle", glob=glob).output
+    assert "no file" not in call("grep", pattern="nothing", glob="*.ts").output
+
+
+def test_ignored_files_are_found_by_their_exact_names(call, put):
+    put(".gitignore", ".env\nnode_modules/\n")
+    put(".env", "SECRET=1\n")
+    put("node_modules/x/package.json", "{}")
+    assert call("glob", pattern=".env").output.startswith(".env\n[ignored by")
+    assert "node_modules/x/package.json\n" in call("glob", pattern="**/node_modules/x/package.json").output
+    assert "node_modules/x/package.json\n" in call("glob", pattern="**/package.json").output
+    assert "1 files that match are ignored; pass their folder" in call("glob", pattern="**/*.json").output
+    assert "'.env'" in call("grep", pattern="SECRET", glob=".env").output
+    assert call("grep", pattern="SECRET", path=".env").output == ".env:1:SECRET=1"
+
+
+ENCODED = [
+    ("latin-1", "na\xefve caf\xe9 abc"),
+    ("cp1252", "\u201ccaf\xe9\u201d \u20ac5"),
+    ("cp1251", "\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440"),
+    ("koi8-r", "\u043f\u0440\u0438\u0432\u0435\u0442 \u043c\u0438\u0440"),
+    ("gbk", "\u4f60\u597d \u4e16\u754c"),
+    ("big5", "\u4f60\u597d \u4e16\u754c"),
+    ("shift_jis", "\u65e5\u672c\u8a9e \u30c6\u30b9\u30c8"),
+    ("euc-jp", "\u65e5\u672c\u8a9e \u30c6\u30b9\u30c8"),
+    ("euc-kr", "\uc548\ub155 \uc138\uacc4"),
+    ("cp1253", "\u03ba\u03b1\u03bb\u03b7\u03bc\u03ad\u03c1\u03b1 x"),
+    ("utf-16", "caf\xe9 \u65e5\u672c"),
+    ("utf-8", "caf\xe9 \u65e5\u672c"),
+]  # fmt: skip
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("mode", ["content", "files", "count"])
+@pytest.mark.parametrize(("encoding", "text"), ENCODED)
+def test_grep_finds_text_in_the_encodings_of_the_world(call, put, encoding, text, mode):
+    put("plain.txt", "ascii\n")
+    put("src/f.txt", f"first\r\n{text}\r\nlast\r\n".encode(encoding))
+    word = text.removeprefix("\ufeff").split()[0]
+    for path in (".", "src", "src/f.txt"):
+        assert "src/f.txt" in call("grep", pattern=word, path=path, output_mode=mode).output
+    assert "src/f.txt" in call("grep", pattern=f"^.?{word[0]}.*{word[-1]}.* .*$", output_mode=mode).output
+
+
+@needs_ripgrep
+@pytest.mark.parametrize(("encoding", "text"), ENCODED)
+def test_grep_finds_every_word_that_read_file_shows(call, put, encoding, text):
+    put("f.txt", f"first {text} last\n".encode(encoding))
+    shown = str(call("read_file", path="f.txt", line_numbers=False).output).splitlines()[0]
+    for word in shown.split(" "):
+        if "\ufffd" not in word:
+            assert "f.txt" in call("grep", pattern=re.escape(word)).output, word
+    assert "f.txt" in call("grep", pattern="^first .+ last$").output
+
+
+@needs_ripgrep
+def test_grep_matches_over_any_line_ending(call, put):
+    put("crlf.txt", b"foo\r\nbar\r\n\r\nend\r\n")
+    put("lf.txt", b"foo\nbar\n\nend\n")
+    for pattern in (
+        r"foo\nbar",
+        "foo\nbar",
+        r"foo\r?\nbar",
+        r"foo$\n^bar$",
+        r"bar\n\nend",
+        r"bar\n{2}end",
+        r"foo\s+bar",
+    ):
+        found = call("grep", pattern=pattern, multiline=True, output_mode="files").output
+        assert found.splitlines() == ["crlf.txt", "lf.txt"], pattern
+        if r"\s" not in pattern:
+            assert call("grep", pattern=pattern, output_mode="files").output == found
+    assert call("grep", pattern=r"^[^\n]*oo$", output_mode="files").output.splitlines() == ["crlf.txt", "lf.txt"]
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("text", ["foo(bar)", "a[0", "x{2", "*ptr", "C:\\new(", "f(`x`'\"", "a\\(b("])
+def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(call, put, text):
+    put("x.js", f"{text}\n")
+    part = text.removesuffix(")")
+    assert f"x.js:1:{text}" in call("grep", pattern=part).output
+    other = call("grep", pattern=f"{part}#")
+    suggested = re.search(r"pass this pattern: (.*)$", str(other.error)) if not other.ok else None
+    if suggested is not None:
+        put("y.js", f"{part}#\n")
+        assert "y.js" in call("grep", pattern=suggested[1]).output

@@ -19,6 +19,8 @@ from tools_filesystem._search import _scan
 from tools_filesystem._search._process import Command, SearchOutput, run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tools_core import Context
     from tools_filesystem._paths._located import Located
     from tools_filesystem._search._path_pattern import PathPattern
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store")
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _MAX_FEEDING = 2.0  # seconds
+_MAX_PLAIN = 400  # characters of a suggested pattern
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|.", re.DOTALL)
 _COMMON = (
     "--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git",
     "--no-ignore-global",
@@ -39,8 +43,20 @@ _MODES = {
 }
 
 
+class PatternError(ToolError):
+    """The pattern is not a regular expression; `plain` finds its text."""
+
+    def __init__(self, message: str, plain: str) -> None:
+        super().__init__(message, "validation_error")
+        self.plain = plain
+
+
 class SearchRequest(NamedTuple):
-    """A search. `paths` restricts the files, `skipped` excludes some, and without `deep` no subfolder is searched."""
+    """A search. `paths` restricts the files, `skipped` excludes some, and without `deep` no subfolder is searched.
+
+    `ignored` includes the files that ignore files exclude. `files` are the only ones that are searched, in `encoding`;
+    `not_utf8` finds files instead of a pattern.
+    """
 
     mode: Literal["list", "content", "files", "count"]
     pattern: str = ""
@@ -53,12 +69,26 @@ class SearchRequest(NamedTuple):
     type: str = ""
     deep: bool = True
     newest: bool = False
+    ignored: bool = False
+    files: Sequence[str] = ()
+    encoding: str = ""
+    not_utf8: bool = False
 
     def allows(self, path: str) -> bool:
         """Return whether a file is part of the search."""
         if self.skipped is not None and self.skipped.matches_any_of(path):
             return False
         return self.paths is None or self.paths.matches(path)
+
+
+def over_line_ends(pattern: str) -> str:
+    r"""Return a pattern whose `\n` matches CRLF, too."""
+    return _TOKEN.sub(lambda token: r"(?:\r?\n)" if token[0] in ("\\n", "\n") else token[0], pattern)
+
+
+def has_line_ends(pattern: str) -> bool:
+    r"""Return whether a pattern has `\n` outside of brackets."""
+    return over_line_ends(pattern) != pattern
 
 
 def find_rg(workspace: Workspace) -> str | None:
@@ -89,22 +119,31 @@ def search(place: Located, request: SearchRequest, workspace: Workspace, context
             output = run(_plain_scan(start, request), context)
     else:
         output = run(_ripgrep(program, place, request), context)
-        output = output._replace(top="./" if place.below == "." else f"./{place.below}/")
+        output = output._replace(top=_top(place))
     failed = output.code == 2 if program else output.code > 0
     if failed and output.complaints and not output.output:
         raise _explained(output.complaints, request)
     return output
 
 
+def _top(place: Located) -> str:
+    return "./" if place.below == "." else f"./{place.below}/"
+
+
 def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
     arguments = [program, *_COMMON, *_MODES[request.mode]]
-    if request.mode != "list":
-        arguments += [f"--regexp={request.pattern}", "--ignore-case" if request.ignore_case else "--case-sensitive"]
+    if request.not_utf8:
+        arguments += ["--regexp=.*", "--line-regexp", "--invert-match"]  # `.` matches no bytes that are not UTF-8
+    elif request.mode != "list":
+        pattern = over_line_ends(request.pattern) if request.multiline else request.pattern
+        arguments += [f"--regexp={pattern}", "--ignore-case" if request.ignore_case else "--case-sensitive"]
         arguments += [f"--before-context={request.before}"] if request.before else []
         arguments += [f"--after-context={request.after}"] if request.after else []
         arguments += ["--multiline"] if request.multiline else []
         arguments += ["--crlf"] if "$" in request.pattern else []  # `$` is before CRLF, too, but that is slower
+        arguments += [f"--encoding={request.encoding}"] if request.encoding else []
     arguments += [] if request.deep else ["--max-depth=1"]
+    arguments += ["--no-ignore"] if request.ignored else []
     arguments += ["--sortr=modified"] if request.newest else []
     arguments += [f"--type={request.type}"] if request.type else []
     names = request.paths.last_names if request.paths and request.mode == "list" else []
@@ -116,12 +155,13 @@ def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
     ours = [path.removeprefix(folder.rstrip("/")) for path in user_folders() if is_inside(path, [folder])]
     arguments += [f"--glob=!{_literal(path)}" for path in ours]
     lines = []
-    if place.is_folder and request.mode != "list":
+    if place.is_folder and request.mode != "list" and not request.files:
         lines = _ignore_lines(request, "" if below == "." else f"/{_literal(below)}")
     arguments += ["--ignore-file=/dev/stdin"] if lines else []
     # From the root, so that the ignore files above the place count.
+    files = [f"{_top(place)}{path}" if path else f"./{below}" for path in request.files]
     return Command(
-        [*arguments, "--", f"./{below}"],
+        [*arguments, "--", *(files or [f"./{below}"])],
         folder,
         (f"/proc/self/fd/{root}", program, *_LIBRARIES, *_ignore_files_above(folder)),
         stdin="\n".join(lines).encode("utf-8", "surrogateescape"),
@@ -191,6 +231,7 @@ def _explained(complaints: str, request: SearchRequest) -> ToolError:
     if "needs ripgrep" in text:
         return ToolError(text, "unavailable")
     if "regex" in text.lower() or "literal" in text:
-        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern[:200])
-        return ToolError(f"invalid pattern: {text}\nTo search for plain text, pass {plain!r}", "validation_error")
+        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern)
+        shown = plain if len(plain) <= _MAX_PLAIN else "the text with a backslash before each of \\.+*?()|[]{}^$"
+        return PatternError(f"invalid pattern: {text}\nTo search for plain text, pass this pattern: {shown}", plain)
     return ToolError(f"the search failed: {text[-300:]}", "execution_error")

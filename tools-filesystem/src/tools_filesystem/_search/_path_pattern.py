@@ -20,18 +20,17 @@ _MEMBER = re.compile(r"\[:([^\]]*):\]|(\\.|[^\\])(?:-(\\.|[^\\\]]))?", re.DOTALL
 
 
 class PathPattern:
-    """A pattern for paths below a folder. With `anywhere`, one without a slash matches names in every folder.
+    """Patterns for paths below a folder. With `anywhere`, one without a slash matches names in every folder.
 
-    `regex` matches whole paths in linear time, and `last_names` are patterns for the names of the files, which
-    alone decide if the pattern `is_by_name`. `ignore_file`
+    A pattern that ends with a slash matches what is below the folder. `regex` matches whole paths in linear time, and
+    `last_names` are patterns for the names of the files, which alone decide if the pattern `is_by_name`. `ignore_file`
     are lines for an ignore file, with which `rg` passes all matching paths, and perhaps more unless the pattern
     `is_exact`.
     """
 
-    def __init__(self, pattern: str, *, anywhere: bool = False) -> None:
-        alternatives = list(map(_names, _expanded(pattern)))
-        if anywhere:
-            alternatives = [names if len(names) > 1 else ["**", *names] for names in alternatives]
+    def __init__(self, *patterns: str, anywhere: bool = False) -> None:
+        expanded = [alternative for pattern in patterns for alternative in _expanded(pattern)]
+        alternatives = [_names(alternative, anywhere=anywhere) for alternative in expanded]
         self.regex = "|".join(f"(?:{_translate(names)})" for names in alternatives)
         self.ignore_file = ["/" + "/".join(map(_widened, names)) for names in alternatives]
         self.is_exact = all(WILD.isdisjoint(set(name) - set("*")) for names in alternatives for name in names)
@@ -72,10 +71,14 @@ def _expanded(pattern: str) -> list[str]:
     raise ToolError(message, "limit_exceeded")
 
 
-def _names(pattern: str) -> list[str]:
+def _names(pattern: str, *, anywhere: bool) -> list[str]:
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if ".." in names:
         raise ToolError("the pattern has '..' after a wildcard; pass the folder as path instead", "denied")
+    if anywhere and len(names) <= 1:
+        names.insert(0, "**")
+    if pattern.endswith(("/", "/.")) or not names:
+        names.append("**")
     return ["**" if name.strip("*") == "" and len(name) > 1 else name for name in names]
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
-from tools_filesystem._paths._names import all_escaped
+from tools_filesystem._paths._names import all_escaped, escaped
 from tools_filesystem._search._engine import SearchRequest, search
+from tools_filesystem._search._globs import globs_of, is_folder, relative
 from tools_filesystem._search._path_pattern import WILD, PathPattern
 from tools_filesystem._tools._file_tool import FileTool
 
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access
     from tools_filesystem._paths._located import Located
     from tools_filesystem._search._process import SearchOutput
+    from tools_filesystem._workspace import Workspace
 
 
 class Glob(FileTool):
     """Find files by name pattern, such as `**/*.py` or `src/**/test_*.{js,ts}`.
 
-    `*`, `?` and `[a-z]` match within a name, `**` any number of folders. Returns one file path per line; use
-    list_directory for folders. Skips `.git` and ignored files (to search an ignored folder, pass it as path).
+    `*`, `?` and `[a-z]` match within a name, `**` any number of folders; a folder stands for the files in it. Returns
+    one file path per line; use list_directory for folders. Skips `.git` and ignored files (to search an ignored folder,
+    pass it as path).
     """
 
     read_only = True
@@ -51,32 +54,60 @@ class Glob(FileTool):
         context: Context,
     ) -> Result:
         _check(pattern, path)
+        globs = globs_of(pattern)
         with self.access(context) as access:
-            folder, below = _start(access, pattern, path)
+            is_single = not globs.skipped and len(globs.allowed) == 1
+            folder, below = _start(access, globs.allowed[0], path) if is_single else (path, "")
             with locate(access, folder, repair=True) as start:
                 start.check_folder()
-                pattern_below = PathPattern(below)
-                request = SearchRequest(
-                    "list", paths=pattern_below, deep=not pattern_below.is_flat, newest=sort == "newest"
-                )
-                output = search(start, request, access.workspace, context)
-                paths = output.paths()
-                if not pattern_below.is_by_name:
-                    paths = list(filter(pattern_below.matches, paths))
+                allowed = [below] if is_single else [relative(one, access, start) for one in globs.allowed or ["**"]]
+                skipped = [relative(one, access, start) for one in globs.skipped]
+                allowed = [f"{one}/" if is_folder(start, one) else one for one in allowed]
+                paths = PathPattern(*allowed)
+                left_out = PathPattern(*skipped, anywhere=True) if skipped else None
+                newest = sort == "newest"
+                request = SearchRequest("list", paths=paths, skipped=left_out, deep=not paths.is_flat, newest=newest)
+                found, output, notes = _found(request, start, access.workspace, context)
                 if sort == "path":
-                    paths.sort()
-                return _result(paths, output, start, pattern, limit=limit, offset=offset)
+                    found.sort()
+                notes = [*([start.note] if start.note else []), *notes]
+                return _result(found, output, start, pattern, notes, limit=limit, offset=offset)
 
 
-def _result(paths: list[str], output: SearchOutput, start: Located, pattern: str, *, limit: int, offset: int) -> Result:
+def _found(
+    request: SearchRequest, start: Located, workspace: Workspace, context: Context
+) -> tuple[list[str], SearchOutput, list[str]]:
+    """Return the files, and notes; files that are ignored only if the pattern names them."""
+    output = search(start, request, workspace, context)
+    found = _matching(output, request)
+    if found or output.stopped:
+        return found, output, []
+    ignored = _matching(search(start, request._replace(ignored=True), workspace, context), request)
+    if not ignored:
+        return [], output, []
+    if request.paths is not None and all(WILD.isdisjoint(name) for name in request.paths.last_names):
+        return ignored, output, ["ignored by .gitignore or a similar file"]
+    example = escaped(start.prefix + ignored[0].rpartition("/")[0])
+    return [], output, [f"{len(ignored)} files that match are ignored; pass their folder as path, such as {example!r}"]
+
+
+def _matching(output: SearchOutput, request: SearchRequest) -> list[str]:
+    paths = output.paths()
+    if request.skipped is None and request.paths is not None and request.paths.is_by_name:
+        return paths
+    return list(filter(request.allows, paths))
+
+
+def _result(
+    paths: list[str], output: SearchOutput, start: Located, pattern: str, notes: list[str], *, limit: int, offset: int
+) -> Result:
     total, page, prefix = len(paths), paths[offset : offset + limit], start.prefix
-    notes = [start.note] if start.note else []
     facts = {"total": total, "count": len(page), **output.page(offset, offset + len(page), total, "files", notes)}
     lines = all_escaped([prefix + path for path in page])
     if total and not page:
         lines = [f"{total} files match; offset {offset} is past the last"]
     elif not total:
-        hint = "" if "/" in pattern or pattern.startswith("**") else f"; '**/{pattern}' searches all folders"
+        hint = "" if notes or "/" in pattern or pattern.startswith("**") else f"; '**/{pattern}' searches all folders"
         lines = [f"No files match {pattern!r}{hint}"]
     return Result.ok("\n".join([*lines, *(f"[{note}]" for note in notes)]), metadata=facts)
 

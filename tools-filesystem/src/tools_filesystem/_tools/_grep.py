@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import escaped
-from tools_filesystem._search._engine import SearchRequest, find_rg, search
-from tools_filesystem._search._path_pattern import PathPattern
+from tools_filesystem._search._engine import PatternError, SearchRequest, find_rg, has_line_ends, search
+from tools_filesystem._search._globs import globs_of, is_folder, relative
+from tools_filesystem._search._other_encodings import with_other_encodings
+from tools_filesystem._search._path_pattern import WILD, PathPattern
 from tools_filesystem._search._rows import WIDTH, FileRows, files_of, rows_of
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tools_filesystem._paths._access import Access
     from tools_filesystem._paths._located import Located
     from tools_filesystem._search._process import SearchOutput
+    from tools_filesystem._workspace import Workspace
 
 _MAX_SHOWN = 100_000  # characters of one result
 _SNIFF = 64 << 10
@@ -48,7 +52,7 @@ class Grep(FileTool):
         path: Annotated[str, "Folder or file to search."] = ".",
         glob: Annotated[
             str,
-            "Search only matching files, e.g. '*.{ts,tsx}', 'src/**/*.py'; '!*.min.js' excludes.",
+            "Search only these files, e.g. '*.{ts,tsx}', 'src/**/*.py', 'docs/'; '!*.min.js' excludes.",
             Limits(max_length=4096),
         ] = "",
         type: Annotated[str, "Search only this file type: py, js, ts, rust, go, java, ..."] = "",
@@ -63,32 +67,81 @@ class Grep(FileTool):
         *,
         call: Context,
     ) -> Result:
-        _check(pattern, glob, type, multiline=multiline)
-        paths = PathPattern(glob.removeprefix("!"), anywhere=True) if glob else None
-        allowed, skipped = (None, paths) if glob.startswith("!") else (paths, None)
+        _check(pattern, glob, type)
         before, after = max(before, context), max(after, context)
-        request = SearchRequest(
-            output_mode, pattern, ignore_case, multiline, before, after, paths=allowed, skipped=skipped, type=type
-        )
+        multiline = multiline or has_line_ends(pattern)
+        request = SearchRequest(output_mode, pattern, ignore_case, multiline, before, after, type=type)
         with self.access(call) as access, locate(access, path, repair=True) as start:
             head = b"" if start.is_folder else start.read_start(_SNIFF)
             if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})
-            if not start.is_folder:
-                request = request._replace(paths=None, skipped=None)
-            output = search(start, request, access.workspace, call)
-            files = [file for file in _files(output, output_mode, start) if request.allows(file.path)]
-            return _result(request, files, output, start, limit=limit, offset=offset)
+            if glob.strip() and start.is_folder:
+                request = _restricted(request, glob, access, start)
+            files, output, notes = _found(request, start, access.workspace, call)
+            if not files and not output.stopped:
+                notes += _obstacles(request, glob, start, access.workspace, call)
+            return _result(request, files, output, start, notes, limit=limit, offset=offset)
 
 
-def _check(pattern: str, glob: str, type_: str, *, multiline: bool) -> None:
+def _check(pattern: str, glob: str, type_: str) -> None:
     if not pattern:
         raise ToolError("pattern must not be empty; glob finds files by name", "validation_error")
-    if "\n" in pattern and not multiline:
-        raise ToolError("pattern must not contain line breaks unless multiline=true", "validation_error")
     for name, text in (("pattern", pattern), ("glob", glob), ("type", type_)):
         if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
             raise ToolError(f"{name} must not contain NUL characters or lone surrogates", "validation_error")
+
+
+def _restricted(request: SearchRequest, glob: str, access: Access, start: Located) -> SearchRequest:
+    """Return the request for the files of `glob`; a folder stands for what is in it."""
+    allowed, skipped = ([relative(part, access, start) for part in parts] for parts in globs_of(glob))
+    folders = [f"{part}/" for part in allowed if is_folder(start, part) or WILD.isdisjoint(part)]
+    return request._replace(
+        paths=PathPattern(*allowed, *folders, anywhere=True) if allowed else None,
+        skipped=PathPattern(*skipped, anywhere=True) if skipped else None,
+    )
+
+
+def _found(
+    request: SearchRequest, start: Located, workspace: Workspace, call: Context
+) -> tuple[list[FileRows], SearchOutput, list[str]]:
+    """Return the files with matches, the output of the search, and notes; an invalid pattern is searched as text."""
+
+    def files_in(output: SearchOutput) -> list[FileRows]:
+        return [file for file in _files(output, request.mode, start) if request.allows(file.path)]
+
+    notes: list[str] = []
+    try:
+        output = search(start, request, workspace, call)
+    except PatternError as error:
+        request = request._replace(pattern=error.plain)
+        output = search(start, request, workspace, call)
+        if not files_in(output):
+            raise
+        notes.append("the pattern is not a valid regular expression, so it was searched as plain text")
+    files = files_in(output)
+    if not output.stopped:
+        files, more = with_other_encodings(request, files, files_in, start, workspace, call)
+        notes += more
+    return files, output, notes
+
+
+def _obstacles(request: SearchRequest, glob: str, start: Located, workspace: Workspace, call: Context) -> list[str]:
+    """Explain why no file was searched, if that is so."""
+    if not start.is_folder or not (request.paths or request.skipped or request.type):
+        return []
+    listing = SearchRequest("list", paths=request.paths, skipped=request.skipped, type=request.type)
+    wanted = " and ".join([f"glob {glob!r}"] * bool(glob) + [f"type {request.type!r}"] * bool(request.type))
+    if _listed(listing, start, workspace, call):
+        return []
+    ignored = _listed(listing._replace(ignored=True), start, workspace, call)
+    if ignored:
+        example = escaped(start.prefix + ignored[0])
+        return [f"all {len(ignored)} files that match {wanted} are ignored; pass one as path, such as {example!r}"]
+    return [f"no file matches {wanted}"]
+
+
+def _listed(request: SearchRequest, start: Located, workspace: Workspace, call: Context) -> list[str]:
+    return list(filter(request.allows, search(start, request, workspace, call).paths()))
 
 
 def _files(output: SearchOutput, mode: str, start: Located) -> list[FileRows]:
@@ -103,14 +156,15 @@ def _files(output: SearchOutput, mode: str, start: Located) -> list[FileRows]:
 
 
 def _result(
-    request: SearchRequest, files: list[FileRows], output: SearchOutput, start: Located, *, limit: int, offset: int
-) -> Result:
+    request: SearchRequest, files: list[FileRows], output: SearchOutput, start: Located, notes: list[str],
+    *, limit: int, offset: int,
+) -> Result:  # fmt: skip
     prefix = start.prefix if start.is_folder else start.shown
     is_content = request.mode == "content"
     matches = sum(file.matches for file in files)
     total = matches if is_content else len(files)
     facts: dict[str, Any] = {"matches": matches, "files": len(files), "total": total}
-    notes = [start.note] if start.note else []
+    notes = [*([start.note] if start.note else []), *notes]
     if is_content:
         lines, reached, cut = _content(request, files, prefix, limit, offset)
         if cut:

@@ -1,0 +1,93 @@
+"""Matches in files that are not UTF-8: in the encoding in which they are read, or in another that has the pattern."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tools_filesystem._paths._resolve import closing, open_file, open_folder
+from tools_filesystem._reading._encoding import CP1252, SNIFF, detect
+from tools_filesystem._search._engine import find_rg, search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from tools_core import Context
+    from tools_filesystem._paths._located import Located
+    from tools_filesystem._search._engine import SearchRequest
+    from tools_filesystem._search._process import SearchOutput
+    from tools_filesystem._search._rows import FileRows
+    from tools_filesystem._workspace import Workspace
+
+    Found = Callable[[SearchOutput], list[FileRows]]
+
+_MAX_FILES = 1000
+# Such a pattern matches only ASCII, which all encodings share.
+_PLAIN = re.compile(r"[A-Za-z0-9_ \-=,:;'\"<>/@#%&!~`]*")
+# Letters of a pattern, and the encodings that files with such letters may have, the likeliest first.
+_SCRIPTS = (
+    ("\u0400", "\u04ff", ("windows-1251", "koi8-r", "ibm866")),
+    ("\u3040", "\u30ff", ("shift_jis", "euc-jp")),
+    ("\u4e00", "\u9fff", ("gbk", "shift_jis", "big5", "euc-jp", "euc-kr")),
+    ("\uac00", "\ud7a3", ("euc-kr",)),
+    ("\u0370", "\u03ff", ("windows-1253",)),
+    ("\u0590", "\u05ff", ("windows-1255",)),
+    ("\u0600", "\u06ff", ("windows-1256",)),
+    ("\u0e00", "\u0e7f", ("windows-874",)),
+    ("\u0100", "\u017f", ("windows-1250", "windows-1254", "windows-1257")),
+)
+
+
+class Matches(NamedTuple):
+    """Files with matches, and notes on their encodings."""
+
+    files: list[FileRows]
+    notes: list[str]
+
+
+def with_other_encodings(
+    request: SearchRequest, found: list[FileRows], of: Found, place: Located, workspace: Workspace, context: Context
+) -> Matches:
+    """Return the files with matches, after those that are not UTF-8 were searched again; `of` reads an output."""
+    if _PLAIN.fullmatch(request.pattern) or find_rg(workspace) is None:
+        return Matches(found, [])
+    listing = search(place, request._replace(mode="files", not_utf8=True, before=0, after=0), workspace, context)
+    paths = [path for path in map(listing.inner, listing.paths()) if request.allows(path)] if place.is_folder else [""]
+    groups: dict[str, list[str]] = {}
+    for path in paths[:_MAX_FILES] if listing.output else ():
+        if encoding := _encoding(place, path):
+            groups.setdefault(encoding, []).append(path)
+    files, notes = {file.path: file for file in found}, list[str]()
+
+    def look(encoding: str, among: list[str]) -> list[FileRows]:
+        again = request._replace(files=among, encoding=encoding, paths=None, skipped=None, type="")
+        return of(search(place, again, workspace, context))
+
+    for encoding, group in groups.items():
+        files |= {file.path: file for file in look(encoding, group)}
+    for encoding in _candidates(request.pattern):
+        left = [path for path in groups.get("windows-1252", ()) if path not in files]
+        more = look(encoding, left) if left else []
+        files |= {file.path: file for file in more}
+        if more:
+            notes.append(f"searched as {encoding}, while read_file shows cp1252: {len(more)} files")
+    if len(paths) > _MAX_FILES:
+        notes.append(f"more than {_MAX_FILES} files are not UTF-8: only as many were searched in other encodings")
+    return Matches(sorted(files.values()), notes)
+
+
+def _encoding(place: Located, path: str) -> str:
+    """Return the encoding in which a file is read; empty for a binary file."""
+    names = [name for name in f"{place.below}/{path}".split("/") if name not in ("", ".")]
+    with suppress(OSError), closing(open_folder(place.root, names[:-1])) as folder:
+        with closing(open_file(folder, names[-1])) as file:
+            encoding = detect(os.pread(file, SNIFF, 0))
+        return "" if encoding is None else "windows-1252" if encoding == CP1252 else "utf-8"
+    return ""
+
+
+def _candidates(pattern: str) -> Iterable[str]:
+    scripts = (names for first, last, names in _SCRIPTS if any(first <= char <= last for char in pattern))
+    return dict.fromkeys(name for names in scripts for name in names)
