@@ -52,7 +52,7 @@ def test_output_as_json_has_the_diff_and_the_changeset(run):
 def test_copies_are_listed_and_share_ignored_folders(run, folder):
     (folder / "node_modules").mkdir()
     path = run("changes", "--new", "--ignore", "node_modules")[1].strip()
-    assert Path(path, "node_modules").is_symlink()
+    assert list(Path(path, "node_modules").iterdir()) == []
     (copy,) = json.loads(run("changes", "--list", "--json")[1])
     assert copy["path"] == path
     assert run("changes", "--list")[1].splitlines()[1].split() == [

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import venv
 from pathlib import Path
 
 import pytest
 
+from tools_core import Context, Registry, ToolCall
 from tools_workspace import ConflictError, Workspace, WorkspaceError
 
 
@@ -277,3 +279,66 @@ def test_a_folder_with_the_users_files_is_not_replaced_by_a_link(day, copy):
     with pytest.raises(ConflictError, match="nothing was applied"):
         copy.apply()
     assert (day.read("sub/mine"), day.read("sub/git")) == ("mine\n", "program\n")
+
+
+def sandboxed(copy, tool, **arguments):
+    """Call an installed tool in a copy, with bubblewrap; return the text that a model reads."""
+    registry = Registry()
+    registry.discover()
+    result = registry.call(ToolCall(None, tool, arguments), Context(workspace=copy.path, run_id="run"), approve="all")
+    if result.ok and tool == "bash" and result.metadata["isolation"] != "bubblewrap":
+        pytest.skip("only bubblewrap mounts the copy at the path of its original")
+    return str(result.content if result.ok else result.error)
+
+
+@pytest.fixture
+def project(day):
+    """A workspace with a virtual environment, an editable install, and links with absolute paths."""
+    root = day.workspace
+    venv.create(root / ".venv", symlinks=True)
+    (packages,) = (root / ".venv/lib").glob("python*/site-packages")
+    day.write({"src/pkg.py": "answer = 'original'\n", "test_it.py": "import pkg\nprint(pkg.answer)\n"})
+    (packages / "editable.pth").write_text(f"{root}/src\n")
+    (root / ".venv/bin/tool").write_text(f"#!{root}/.venv/bin/python\nprint('tool runs')\n")
+    (root / ".venv/bin/tool").chmod(0o755)
+    day.write({"node_modules/x/index.js": "shared\n"})
+    os.symlink(root / "src/pkg.py", root / "link")
+    return root
+
+
+def test_commands_see_a_copy_at_the_path_of_its_original(project):
+    copy = Workspace(project).copy(ignore=["node_modules"])
+    Path(copy.path, "src/pkg.py").write_text("answer = 'copy'\n")
+    assert sandboxed(copy, "bash", command=".venv/bin/tool").startswith("tool runs")
+    assert sandboxed(copy, "bash", command=". .venv/bin/activate && python test_it.py").startswith("copy\n")
+    assert sandboxed(copy, "bash", command="pwd -P; cat link").startswith(f"{project}\nanswer = 'copy'\n")
+    assert sandboxed(copy, "bash", command="pwd", workdir=f"{project}/src").startswith(f"{project}/src\n")
+    assert sandboxed(copy, "bash", command="cat pkg.py", workdir="src").startswith("answer = 'copy'\n")
+    sandboxed(copy, "bash", command=f"cd src && echo new > '{project}/new.txt'", session="s")
+    assert sandboxed(copy, "bash", command="pwd", session="s").startswith(f"{project}/src\n")
+    assert Path(copy.path, "new.txt").read_text() == "new\n"
+    assert not (project / "new.txt").exists()
+    assert "answer = 'copy'" in sandboxed(copy, "python", code="print(open('link').read())")
+
+
+def test_file_tools_see_a_copy_at_the_path_of_its_original(project):
+    copy = Workspace(project).copy(ignore=["node_modules"])
+    assert "Created" in sandboxed(copy, "write_file", path=f"{project}/a.txt", content="a\n")
+    assert "answer" in sandboxed(copy, "read_file", path="link")
+    sandboxed(copy, "edit_file", path="link", old_string="original", new_string="copy")
+    assert (Path(copy.path, "src/pkg.py").read_text(), (project / "src/pkg.py").read_text()) == (
+        "answer = 'copy'\n",
+        "answer = 'original'\n",
+    )
+    assert not (project / "a.txt").exists()
+
+
+def test_ignored_folders_are_shared_read_only(project):
+    copy = Workspace(project).copy(ignore=["node_modules"])
+    assert sandboxed(copy, "bash", command="cat node_modules/x/index.js").startswith("shared\n")
+    assert "Read-only file system" in sandboxed(copy, "bash", command="echo evil > node_modules/x/index.js")
+    assert "shared" in sandboxed(copy, "read_file", path="node_modules/x/index.js")
+    assert "shared" in sandboxed(copy, "read_file", path=f"{project}/node_modules/x/index.js")
+    assert "read-only" in sandboxed(copy, "write_file", path="node_modules/x/new.js", content="x")
+    assert (project / "node_modules/x/index.js").read_text() == "shared\n"
+    assert copy.changes().summary() == "no changes"

@@ -8,6 +8,7 @@ run outside of its tools.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import site
 import sys
@@ -15,6 +16,7 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from stat import S_IMODE
+from typing import NamedTuple
 
 PROTECTED_FOLDERS = frozenset((
     *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
@@ -101,6 +103,29 @@ def _user_path(variable: str, default: str, name: str) -> str:
 def workspace_path(workspace: str | os.PathLike[str] | None = None) -> str:
     """Return the folder that tools work in: `workspace`, else `$ASK_TOOLS_WORKSPACE`, else the current folder."""
     return os.path.expanduser(workspace or os.environ.get("ASK_TOOLS_WORKSPACE") or ".")
+
+
+class Copied(NamedTuple):
+    """The original of a copied workspace, and the folders of the original that the copy shares, by relative path."""
+
+    original: str
+    shared: tuple[str, ...]
+
+
+def copied_from(folder: str) -> Copied | None:
+    """Return the original of a folder that tools-workspace copied; None for any other folder.
+
+    The record is beside the copy in the user's cache, where tools that work in the copy cannot write.
+    """
+    parent = os.path.dirname(folder)
+    if os.path.dirname(parent) != os.path.realpath(cache_path("copies")):
+        return None
+    try:
+        with open(os.path.join(parent, "copy.json"), encoding="utf-8") as file:
+            record = json.load(file)
+    except (OSError, ValueError):
+        return None
+    return Copied(record["workspace"], tuple(record["shared"])) if record["path"] == folder else None
 
 
 def is_read_only() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.files import PROTECTED, is_read_only, workspace_path
+from tools_core.files import PROTECTED, copied_from, is_read_only, workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,7 @@ class Workspace:
             Root(os.path.abspath(os.path.expanduser(root.path)), root.writable and not read_only) for root in folders
         )
         self.protected = frozenset(protected)
+        self.copied = copied_from(self.roots[0].path)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.roots))

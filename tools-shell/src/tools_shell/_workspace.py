@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
-from tools_core.files import is_inside, real_path, workspace_path
+from tools_core.files import copied_from, is_inside, real_path, workspace_path
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -41,6 +41,9 @@ def open_workdir(setting: str | os.PathLike[str] | None, context: Context, workd
         root = os.dup(root)
     try:
         path = _real_path(root, "workspace")
+        copied = copied_from(path)
+        if copied is not None and is_inside(workdir, [copied.original]):  # as commands see the copy
+            workdir = os.path.relpath(workdir, copied.original)
         if workdir == ".":
             yield Place(root, path, path)
             return

@@ -56,8 +56,7 @@ class Workspace:
         """Copy the workspace into the user's cache, with its modes, times and links.
 
         Args:
-            ignore: Folders that are not copied, such as `node_modules`: the copy has a link to the original folder, and
-                changes in it are changes of the original.
+            ignore: Folders that are not copied, such as `node_modules`: tools read the original, and cannot change it.
             limit: Bytes from which a workspace is refused; None for no limit.
             on_progress: Receives the number of copied entries and of all entries.
 
@@ -109,7 +108,7 @@ class Workspace:
             copy = TreeCopy(original, tree, on_progress)
             copy.run(entries, unreadable)
             for name in shared:
-                os.symlink(os.path.join(self.path, name), os.path.join(path, name))
+                os.makedirs(os.path.join(path, name), exist_ok=True)
             records: dict[str, dict[str, Any]] = {
                 "originals": {name: [*state, content] for name, (state, content) in copy.originals.items()},
                 "stamps": stamps(tree, skip),
@@ -118,6 +117,7 @@ class Workspace:
                     "path": path,
                     "time": time.time(),
                     "skip": skip,
+                    "shared": shared,
                     "special": copy.special,
                     "unreadable": copy.unreadable,
                 },

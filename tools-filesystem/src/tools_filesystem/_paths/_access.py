@@ -9,22 +9,28 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
+from tools_filesystem._workspace import Root
 
 if TYPE_CHECKING:
-    from tools_filesystem._workspace import Root, Workspace
+    from tools_core.files import Copied
+    from tools_filesystem._workspace import Workspace
 
 _MAX_PATH = 4096
 _LONG = re.compile(r"\S{300,}")  # a path that would fill a message
 
 
 class PinnedRoot:
-    """An open root; `linked` caches the targets of its links with protected names."""
+    """An open root; `linked` caches the targets of its links with protected names.
 
-    __slots__ = ("access", "descriptor", "identity", "linked", "path", "writable")
+    `original` is the folder that the root is a copy of, if it is one: its absolute paths stand for those of the copy.
+    """
+
+    __slots__ = ("access", "descriptor", "identity", "linked", "original", "path", "writable")
 
     def __init__(self, root: Root, access: Access) -> None:
         self.access = access
         self.path = root.path
+        self.original = ""
         self.writable = root.writable
         self.linked: set[tuple[int, int]] | None = None
         try:
@@ -42,7 +48,7 @@ class PinnedRoot:
             return names
         # An absolute path may spell the root as configured, or by its real path. This only decides which names are
         # cut off; the rest is resolved from the descriptor like any other path.
-        for root in map(_names, (self.path, os.path.realpath(self.path))):
+        for root in map(_names, filter(None, (self.path, os.path.realpath(self.path), self.original))):
             if names[: len(root)] == root:
                 return names[len(root) :]
         raise OSError(errno.EXDEV, "is outside the workspace", path)
@@ -60,9 +66,20 @@ class Access:
         try:
             for root in workspace.roots:
                 self.roots.append(PinnedRoot(root, self))
+            if workspace.copied is not None:
+                self._add_original(workspace.roots[0].path, workspace.copied)
         except BaseException:
             self.__exit__()
             raise
+
+    def _add_original(self, copy: str, copied: Copied) -> None:
+        """Let paths of the original stand for those of the copy, and put its shared folders in the place of others."""
+        self.roots[0].original = copied.original
+        for name in copied.shared:
+            with suppress(ToolError):  # deleted meanwhile
+                root = PinnedRoot(Root(f"{copied.original}/{name}", writable=False), self)
+                root.path, root.original = f"{copy}/{name}", root.path
+                self.roots.append(root)
 
     def root_of(self, path: str) -> tuple[PinnedRoot, list[str]]:
         """Return the root that contains a path by its text, and the components below it; ToolError if none does.

@@ -14,6 +14,7 @@ from tools_shell._sandbox._visible import find_program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools_core.files import Copied
     from tools_shell._sandbox._guard import Mount
     from tools_shell._sandbox._visible import Visible
 
@@ -73,11 +74,13 @@ def options(  # noqa: PLR0913  (properties of one command)
     memory: float | None = None,
     guarded: Sequence[tuple[int, Mount]] = (),
     git_settings: int | None = None,
+    copy: tuple[str, Copied] | None = None,
 ) -> list[str]:
     """Return the options of bwrap, which include the command's environment.
 
     All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
-    descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home.
+    descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home. `copy` is
+    the path of a copied workspace, which is mounted at the path of its original, too.
     """
     temporary, variables = _temporary_folders(view, environment)
     size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
@@ -87,9 +90,14 @@ def options(  # noqa: PLR0913  (properties of one command)
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
         for number, mount in guarded
     }
-    ordered = sorted({**mounts, **at}.items(), key=lambda item: item[0].rstrip("/").split("/"))
+    at = {**mounts, **at}
+    if copy is not None:
+        at = _at_original(at, *copy)
+        workdir = os.path.normpath(os.path.join(copy[1].original, os.path.relpath(workdir, copy[0])))
+    ordered = sorted(at.items(), key=lambda item: item[0].rstrip("/").split("/"))
     home = variables.get("HOME", "")
-    is_new = is_inside(home, temporary) and not is_inside(home, (*view.readable, *view.writable))
+    original = [copy[1].original] if copy is not None else []
+    is_new = is_inside(home, temporary) and not is_inside(home, (*view.readable, *view.writable, *original))
     has_settings = git_settings is not None and is_new and "XDG_CONFIG_HOME" not in variables
     return [
         *_namespaces(bubblewrap, network=network),
@@ -100,6 +108,23 @@ def options(  # noqa: PLR0913  (properties of one command)
         *("--chdir", workdir),
         *(word for name, value in variables.items() for word in ("--setenv", name, value)),
     ]
+
+
+def _at_original(mounts: Mapping[str, list[str]], copy: str, copied: Copied) -> dict[str, list[str]]:
+    """Add mounts of a copy at the path of the original, so that absolute paths and links lead into the copy.
+
+    The folders that they share are read-only. Mounts of entries that the copy has are left out.
+    """
+    original = copied.original
+
+    def is_copied(path: str) -> bool:
+        return is_inside(path, [original]) and os.path.lexists(os.path.join(copy, os.path.relpath(path, original)))
+
+    at = {path: words for path, words in mounts.items() if not is_copied(path)}
+    at[original] = ["--bind", copy, original]
+    for name in copied.shared:
+        at |= {f"{top}/{name}": ["--ro-bind-try", f"{original}/{name}", f"{top}/{name}"] for top in (copy, original)}
+    return at
 
 
 def _temporary_folders(view: Visible, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tools_core.files import Copied
     from tools_shell._process._network import Network
     from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Resources
@@ -17,7 +18,8 @@ class Command(NamedTuple):
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
     their own numbers; `start` closes them. `git_settings` are the settings of the user,
-    for a home that is hidden. `network` is that of the run.
+    for a home that is hidden. `network` is that of the run. `copy` is the workspace with
+    its original, if it is a copy.
     """
 
     arguments: Sequence[str]
@@ -31,3 +33,4 @@ class Command(NamedTuple):
     extra: Sequence[int] = ()
     git_settings: str = ""
     network: Network | None = None
+    copy: tuple[str, Copied] | None = None

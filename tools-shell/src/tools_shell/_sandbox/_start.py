@@ -128,6 +128,7 @@ def _in_bubblewrap(request: Request, command: Command, bubblewrap: Bubblewrap) -
         memory=command.resources.memory,
         guarded=list(zip(numbers, mounts, strict=True)),
         git_settings=first + 2 if settings else None,
+        copy=command.copy,
     )
     # Ctrl-C is for the command; it would end bwrap and everything in it.
     opener = _terminal_opener() if command.terminal else []

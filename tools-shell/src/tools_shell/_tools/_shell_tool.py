@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
-from tools_core.files import is_read_only, workspace_path
+from tools_core.files import copied_from, is_read_only, workspace_path
 from tools_shell._environment import clean_environment
 from tools_shell._redactor import Redactor
 from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
@@ -193,7 +193,11 @@ class ShellTool(Tool, abstract=True):
                 isolation = isolation_for(sandbox, place.root)
                 variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
                 network = network_for(isolation, place.root, context.run_id, is_lasting=is_lasting)
-                with guarded(isolation, place.root, sandbox.protected) as guarded_isolation:
+                copied = copied_from(place.root)
+                # In a copy nothing is guarded: a person looks at the changes before they are applied.
+                names = frozenset() if copied else sandbox.protected
+                variables |= {"ASK_TOOLS_COPY": place.root} if copied else {}
+                with guarded(isolation, place.root, names) as guarded_isolation:
                     yield Command(
                         arguments=arguments,
                         environment=variables,
@@ -205,6 +209,7 @@ class ShellTool(Tool, abstract=True):
                         terminal=terminal,
                         git_settings=git_settings(isolation, place.root),
                         network=network,
+                        copy=(place.root, copied) if copied else None,
                     )
             except OSError as error:
                 message = f"{arguments[0]} cannot be started: {error.strerror or error}"

@@ -82,7 +82,7 @@ def _tidy(results: Sequence[ToolResult]) -> Reply:
         return ["I add a list of the files.", ToolCall(None, "edit_file", arguments)]
     if deleted and "bash" not in by_tool:
         # On purpose the mistake happens in a copy alone: a demonstration must not lose a file of its user.
-        arguments = {"command": f"[[ $PWD == */ask-tools/copies/* ]] && rm -v -- {shlex.join(deleted)}"}
+        arguments = {"command": f"[[ -n $ASK_TOOLS_COPY ]] && rm -v -- {shlex.join(deleted)}"}
         return [f"Now I delete what looks like leftovers: {', '.join(deleted)}.", ToolCall(None, "bash", arguments)]
     is_edited = "edit_file" in by_tool and by_tool["edit_file"].error is None
     is_deleted = "bash" in by_tool and "removed" in by_tool["bash"].content
