@@ -15,9 +15,11 @@ from tools_agent import (
     GeminiProvider,
     OpenAIProvider,
     OpenAIResponsesProvider,
+    ProviderError,
     Request,
     Retry,
     System,
+    TextDelta,
     ToolResult,
     User,
     open_store,
@@ -334,3 +336,192 @@ def test_gemini_receives_data_with_references_as_text():
     call = ToolCall("1", "schema", {})
     [content] = FORMATS["gemini"].results([(call, Result.ok({"items": [{"$ref": "#/x"}]}))])
     assert content["parts"][0]["functionResponse"]["response"] == {"output": '{"items":[{"$ref":"#/x"}]}'}
+
+
+def test_a_server_that_refuses_the_thoughts_of_its_own_reply_gets_the_request_without_them(connect):
+    def answer(body):
+        if any("reasoning_content" in message for message in body["messages"]):
+            return {"error": {"message": "please remove the property", "code": 400}}
+        is_first = body["messages"][-1]["role"] == "user"
+        return [chunk({"reasoning_content": "hm"}), *calls(part("weather", "{}", id="1"))] if is_first else say("done")
+
+    provider = connect("openai", answer)
+    assert Agent(model=provider, tools=[weather]).generate("go").content == "done"
+    assert len(provider.bodies) == 3
+
+
+@pytest.mark.parametrize("reason", ["Missing `reasoning_content` field", "reasoning_content is missing in message 2"])
+def test_a_session_moves_to_a_model_that_requires_thoughts_in_its_history(connect, reason):
+    def answer(body):
+        replies = [message for message in body["messages"] if message["role"] == "assistant"]
+        missing = any(not message.get("reasoning_content") for message in replies)
+        return {"error": {"message": reason, "code": 400}} if missing else say("done")
+
+    agent = Agent(model=connect("openai", calls(part("weather", "{}", id="1")), say("ok")), tools=[weather])
+    agent.generate("go")
+    agent.model = connect("openai", answer)
+    assert agent.generate("more").content == "done"
+
+
+def test_the_first_refusal_is_reported_if_the_request_without_thoughts_fails_too(connect):
+    refusals = [{"error": {"message": reason, "code": 400}} for reason in ("context too long", "thoughts are required")]
+    reply = claude(THOUGHT, used("t1", "weather", {}), stop="tool_use")
+    agent = Agent(model=connect("anthropic", reply, *refusals), tools=[weather])
+    with pytest.raises(ProviderError, match="context too long"):
+        agent.generate("go")
+
+
+def test_thoughts_return_to_the_server_that_sent_them_only(connect):
+    thought = chunk({"reasoning_content": "secret"})
+    first = connect("openai", [thought, *calls(part("weather", "{}", id="1"))], say("ok"))
+    agent = Agent(model=first, tools=[weather])
+    agent.generate("go")
+    assert "secret" in json.dumps(first.bodies[-1])
+    agent.model = second = connect("openai", say("fine"))
+    agent.generate("more")
+    assert "secret" not in json.dumps(second.bodies)
+
+
+@pytest.mark.parametrize("inline", [True, False], ids=["in the delta of the call", "in a delta of its own"])
+@pytest.mark.parametrize("where", [{"index": 0}, {}, {"id": "f1"}], ids=["index", "nothing", "id"])
+def test_the_signature_of_a_call_returns_with_it(connect, inline, where):
+    signature = {"extra_content": {"google": {"thought_signature": "SIG"}}}
+    call = part("weather", '{"city":"A"}', **{**where, **(signature if inline else {}), "id": "f1"})
+    pieces = [call] if inline else [call, {**where, **signature}]
+    provider = connect("openai", calls(*pieces, finish="stop"), say("done"))
+    Agent(model=provider, tools=[weather]).generate("go")
+    [sent] = provider.bodies[-1]["messages"][1]["tool_calls"]
+    assert sent["extra_content"] == signature["extra_content"]
+
+
+# What comes in
+
+OSLO, ROME = '{"city":"Oslo"}', '{"city":"Rome"}'
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    {
+        "one index": [part("weather", OSLO, index=0, id="a"), part("weather", ROME, index=0, id="b")],
+        "one index, no ids": [part("weather", OSLO, index=0, id=""), part("weather", ROME, index=0, id="")],
+        "one index, one id": [part("weather", OSLO, index=0, id="a"), part("weather", ROME, index=0, id="a")],
+        "no index": [part("weather", OSLO, id="a"), part("weather", ROME, id="b")],
+        "neither": [part("weather", OSLO), part("weather", ROME)],
+        "neither, in pieces": [
+            part("weather", ""), part(None, '{"city":'), part(None, '"Oslo"}'), part("weather", ""), part(None, ROME),
+        ],
+        "the name in each piece": [
+            part("weather", '{"city":', index=0), part("weather", '"Oslo"}', index=0), part("weather", ROME, index=0),
+        ],
+        "interleaved by id": [
+            part("weather", '{"city":', id="a"), part("weather", '{"city":', id="b"), part(None, '"Oslo"}', id="a"),
+            part(None, '"Rome"}', id="b"),
+        ],
+        "an index only at first": [part("weather", '{"city":', index=0, id="a"), part(None, '"Oslo"}'),
+                                   part("weather", ROME, index=1, id="b")],
+        "arguments as objects": [part("weather", {"city": "Oslo"}, index=0),
+                                 part("weather", {"city": "Rome"}, index=1)],
+        "the whole call twice": [
+            part("weather", OSLO, index=0, id="a"), part("weather", OSLO, index=0, id="a"),
+            part("weather", ROME, index=1, id="b"),
+        ],
+        "numbers as ids": [part("weather", OSLO, index=0, id=0), part("weather", ROME, index=1, id=1)],
+        "no function": [{"name": "weather", "arguments": OSLO, "index": 0}, part("weather", ROME, index=1, id="b")],
+        "null arguments": [part("weather", OSLO, index=0, id="a"), {"index": 0, "function": {"arguments": None}},
+                           part("weather", ROME, index=1, id="b")],
+    }.items(),
+    ids=lambda pair: pair[0],
+)  # fmt: skip
+def test_parallel_calls_stay_apart_whatever_identifies_them(connect, pieces):
+    provider = connect("openai", calls(*pieces[1], finish="stop"))
+    *deltas, reply = provider.stream(Request(model="m", messages=[User(content="Hi")]))
+    assert [call.arguments for call in reply.tool_calls] == [{"city": "Oslo"}, {"city": "Rome"}]
+    assert len({call.id for call in reply.tool_calls}) == 2
+    texts = ["".join(delta.arguments for delta in deltas if getattr(delta, "index", None) == at) for at in (0, 1)]
+    assert [json.loads(text) for text in texts] == [{"city": "Oslo"}, {"city": "Rome"}]
+
+
+def think(*texts):
+    return [*(chunk({"content": text}) for text in texts), chunk({}, "stop")]
+
+
+THOUGHTS = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+EVENT = {"choices": [{"index": 0, "delta": {"content": "Hello"}}]}
+
+
+@pytest.mark.parametrize(
+    "reply",
+    {
+        "parts": think([THOUGHTS], [{"type": "text", "text": "Hel"}], [{"type": "text", "text": "lo"}]),
+        "thoughts and text in one delta": think([THOUGHTS, {"type": "text", "text": "Hello"}]),
+        "a part that is not in a list": think({"type": "text", "text": "Hello"}),
+        "tags": think("<think>hm</think>Hello"),
+        "tags in pieces": think("\n<th", "ink>h", "m</th", "ink", ">\n\nHello"),
+        "tags of Magistral": think("[THINK]hm[/THINK]", "Hello"),
+        "two thoughts": think("<think>a</think>\n", "<think>b</think>", "Hello"),
+        "empty thoughts": think("<think>\n\n</think>\n\nHello"),
+        "no opening tag": think("hm, so\n</think>\n\nHello"),
+        "an opening tag alone": think("<think>", "Hello"),
+        "no delta": [EVENT, {"choices": [{"index": 0, "finish_reason": "stop"}]}],
+        "a delta that is null": [EVENT, {"choices": [{"index": 0, "delta": None, "finish_reason": "stop"}]}],
+        "choices that are null": [{"choices": None}, EVENT, chunk({}, "stop"), {"choices": None, "usage": None}],
+        "usage alone at the end": [EVENT, {"choices": [], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}],
+        "several choices": [chunk({"content": "Hello"}), {"choices": [{"index": 1, "delta": {"content": "Bye"}}]},
+                            chunk({}, "stop")],
+        "a reply that ignores stream": {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello"}, "finish_reason": "stop"}],
+        },
+        "halves of a character": think("\ud83d", "\ude00"),
+        "half a character": think("Hello", "\ud83d"),
+    }.items(),
+    ids=lambda pair: pair[0],
+)  # fmt: skip
+def test_the_text_of_a_reply_is_found_in_all_its_forms(connect, reply):
+    name, events = reply
+    *deltas, message = connect("openai", events).stream(Request(model="m", messages=[User(content="Hi")]))
+    expected = {"halves of a character": "\U0001f600", "half a character": "Hello\ufffd"}.get(name, "Hello")
+    assert message.content == expected
+    assert message.stop_reason == "stop"
+    if name != "no opening tag":
+        assert "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == expected
+
+
+@pytest.mark.parametrize("text", ["1 < 2", "<b>bold</b>", "a <think>tag</think>", "```\n</think>\n```", "<", "<thin"])
+def test_text_that_only_resembles_thoughts_is_unchanged(connect, text):
+    *_, reply = connect("openai", think(*text)).stream(Request(model="m", messages=[User(content="Hi")]))
+    assert reply.content == text
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [
+        ("openai", {"choices": [{"message": {"tool_calls": [part("weather", OSLO)]}, "finish_reason": "stop"}]}),
+        ("openai", [*calls(part("weather", OSLO, id="a"))[:1], {"choices": [], "usage": {}}]),
+        ("openai", [chunk({"function_call": {"name": "weather", "arguments": OSLO}}), chunk({}, "function_call")]),
+        ("openai-responses", completed(item("a", OSLO))),
+        ("openai-responses", completed(item("a", OSLO))[0]["response"]),
+        ("openai-responses", [{"type": "response.output_item.done", "item": item("a", OSLO)}, *completed()]),
+        ("anthropic", {"type": "message", "content": [used("a", "weather", {"city": "Oslo"})], "stop_reason": None}),
+        ("anthropic", [*claude(used("a", "weather", {"city": "Oslo"}))[:-2], {"type": "message_stop"}]),
+        ("gemini", gemini({"functionCall": {"name": "weather", "args": {"city": "Oslo"}}})),
+    ],
+)
+def test_a_call_is_found_in_all_forms_of_a_reply(connect, name, reply):
+    *_, message = connect(name, reply).stream(Request(model="m", messages=[User(content="Hi")]))
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("weather", {"city": "Oslo"})]
+    assert message.stop_reason == "tool"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        completed(spoken("Hello")),
+        [{"type": "response.output_item.done", "output_index": 0, "item": spoken("Hello")}, *completed()],
+        [{"type": "response.output_text.delta", "delta": "Hel"}, *completed(spoken("Hello"))],
+        completed(spoken("Hello"))[0]["response"],
+    ],
+)
+def test_text_that_only_comes_at_the_end_of_a_response_is_read(connect, events):
+    *deltas, reply = connect("openai-responses", events).stream(Request(model="m", messages=[User(content="Hi")]))
+    assert reply.content == "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == "Hello"

@@ -47,7 +47,7 @@ class OpenAI(Format):
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         is_chunk = isinstance(chunk, Mapping) and not chunk.keys().isdisjoint(("choices", "usage"))
         choices = (chunk.get("choices") or []) if is_chunk else None
-        if not isinstance(choices, list) or any("message" in choice for choice in choices):
+        if not isinstance(choices, list) or any("message" in choice and "delta" not in choice for choice in choices):
             self._reject(chunk, self.chunk)
         for choice in choices:
             if choice.get("index"):  # use the first of several answers, as `calls` does

@@ -73,6 +73,7 @@ class _Reply(Reply):
     def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
         if chunk.get("type") != "message":
             return [chunk]
+        self.is_done = True
         blocks = enumerate(chunk["content"])
         starts = [{"type": "content_block_start", "index": index, "content_block": block} for index, block in blocks]
         end = {"type": "message_delta", "delta": chunk, "usage": chunk.get("usage")}

@@ -60,7 +60,7 @@ class _Reply(Reply):
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if usage := chunk.get("usage"):
             self.usage = read_usage(usage, "prompt_tokens", "completion_tokens")
-        if not chunk.get("choices") and chunk.get("usage"):  # the last chunk
+        if not chunk.get("choices") and chunk.get("usage") is not None:  # the last chunk
             self.is_done = True
         for choice in chunk.get("choices") or ():
             if choice.get("index"):  # of several replies
@@ -98,7 +98,7 @@ class _Reply(Reply):
         if not any("message" in choice for choice in choices):
             return [chunk]
         self.is_done = True  # the server ignores `stream`
-        return [{**chunk, "choices": [{**choice, "delta": choice.pop("message", None)} for choice in choices]}]
+        return [{**chunk, "choices": [{"delta": choice.get("message"), **choice} for choice in choices]}]
 
     def items(self) -> list[dict[str, Any]]:
         message = dict(self._message)

@@ -84,6 +84,7 @@ class Reply(ABC):
     def end(self, *, is_done: bool) -> Iterator[Delta]:
         """Yield the text that was held back; `is_done` if the server has said that this was all."""
         if self._half:
+            self._half = ""
             yield from self.text("\ufffd")
         if self.stop is None and (is_done or self.is_done):  # some servers send no reason
             self.stop = "stop"
