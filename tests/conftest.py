@@ -119,7 +119,10 @@ def event(value):
 
 @pytest.fixture
 def model_server():
-    """`model_server(reply).url` is a provider: `reply(path, body)` returns a JSON object, or the list of its events."""
+    """`model_server(reply).url` is a provider: `reply(path, body)` returns a JSON object, or the list of its events.
+
+    A tuple is a status and the text of a page.
+    """
     servers = []
 
     def start(reply):
@@ -127,11 +130,15 @@ def model_server():
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 answer = reply(self.path.partition("?")[0], body)
-                is_stream = isinstance(answer, list)
-                text = "".join(map(event, answer)) if is_stream else json.dumps(answer)
-                sent = text.encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream" if is_stream else "application/json")
+                status, kind, text = 200, "application/json", ""
+                if isinstance(answer, list):
+                    kind, text = "text/event-stream", "".join(map(event, answer))
+                elif isinstance(answer, tuple):
+                    status, text = answer
+                    kind = "text/html"
+                sent = (text or json.dumps(answer)).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(sent)))
                 self.end_headers()
                 self.wfile.write(sent)

@@ -364,10 +364,10 @@ def test_a_session_moves_to_a_model_that_requires_thoughts_in_its_history(connec
 
 
 def test_the_first_refusal_is_reported_if_the_request_without_thoughts_fails_too(connect):
-    refusals = [{"error": {"message": reason, "code": 400}} for reason in ("context too long", "thoughts are required")]
+    refusals = [{"error": {"message": reason, "code": 400}} for reason in ("no credit", "thoughts are required")]
     reply = claude(THOUGHT, used("t1", "weather", {}), stop="tool_use")
     agent = Agent(model=connect("anthropic", reply, *refusals), tools=[weather])
-    with pytest.raises(ProviderError, match="context too long"):
+    with pytest.raises(ProviderError, match="no credit"):
         agent.generate("go")
 
 
@@ -525,3 +525,59 @@ def test_a_call_is_found_in_all_forms_of_a_reply(connect, name, reply):
 def test_text_that_only_comes_at_the_end_of_a_response_is_read(connect, events):
     *deltas, reply = connect("openai-responses", events).stream(Request(model="m", messages=[User(content="Hi")]))
     assert reply.content == "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == "Hello"
+
+
+# What fails
+
+PAGE = "<!doctype html><html><body>LM Studio</body></html>"
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("page", [(200, PAGE), (200, "It works!"), (404, PAGE)], ids=["page", "text", "404"])
+def test_an_address_without_a_model_server_is_named_after_one_request(connect, name, page):
+    provider = connect(name, page, attempts=3)
+    with pytest.raises(ProviderError, match="base_url") as caught:
+        list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
+    assert len(provider.bodies) == 1
+    assert "body" not in str(caught.value)
+    assert page[0] == 404 or "127.0.0.1" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        ({"error": {"message": "gemma3 does not support tools", "type": "api_error"}}, "TextMode"),
+        ({"error": "registry.ollama.ai/library/phi does not support tools"}, "TextMode"),
+        ({"message": "No endpoints found that support tool use", "code": 404}, "TextMode"),
+        ({"detail": [{"loc": ["body"], "msg": "extra fields not permitted"}]}, "extra fields not permitted"),
+        ({"error": {"message": "overloaded", "type": "overloaded_error"}}, "overloaded"),
+    ],
+)
+def test_a_refusal_of_the_server_is_reported_once_with_what_to_do(connect, body, cause):
+    provider = connect("openai", (400, json.dumps(body)), attempts=3)
+    with pytest.raises(ProviderError, match=cause) as caught:
+        list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
+    assert (caught.value.status, len(provider.bodies)) == (400, 1)
+
+
+def test_a_server_that_does_not_run_is_named_with_its_address():
+    provider = OpenAIProvider("m", api_key="k", base_url="http://127.0.0.1:9/v1", retry=Retry(attempts=1))
+    with pytest.raises(ProviderError, match=r"cannot connect to 127\.0\.0\.1:9/v1 .*that the server runs"):
+        list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "This model's maximum context length is 128000 tokens",
+        "prompt is too long: 578928 tokens > 200000 maximum",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed",
+        "the request exceeds the available context size, try increasing it",
+        "input length and `max_tokens` exceed context limit",
+    ],
+)
+def test_a_conversation_that_is_too_long_is_recognized(connect, text):
+    provider = connect("openai", (400, json.dumps({"error": {"message": text}})))
+    with pytest.raises(ProviderError) as caught:
+        list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
+    assert caught.value.is_too_long

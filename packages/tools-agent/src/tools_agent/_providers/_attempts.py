@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Protocol
 
 from tools_agent._events import Delta, Retrying
 from tools_agent._messages import Assistant
+from tools_agent._providers._errors import provider_error
 from tools_agent._providers._event_stream import EventDecoder
 from tools_agent._providers._history import without_items
 from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._providers._reply import Reply
-from tools_agent._providers._retry import Retry, provider_error
+from tools_agent._providers._retry import Retry
 from tools_core.formats import Format
 
 _NEEDS_REASONING = re.compile(r"reasoning_content.*(missing|passed back)|missing.*reasoning_content", re.IGNORECASE)
@@ -104,10 +105,11 @@ class Attempts:
 
     def after(self, error: Exception) -> Retrying | None:
         """Return when to try again, None for at once; raises the error if not at all."""
-        failure = provider_error(error, self._provider.name)
-        if self._refusal is not None and failure.status in (400, 422):
+        failure = provider_error(error, self._provider.name, self._provider.address)
+        is_refused = failure.status in (400, 422) and not failure.is_too_long
+        if self._refusal is not None and is_refused:
             raise self._refusal from error
-        if failure.status in (400, 422):
+        if is_refused:
             is_required = _NEEDS_REASONING.search(str(failure)) is not None
             request = self._provider.with_reasoning(self._request) if is_required else without_items(self._request)
             if request is not None:

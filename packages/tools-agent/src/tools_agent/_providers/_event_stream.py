@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from tools_agent._providers._errors import unreadable
 from tools_agent._providers._provider import ProviderError
 
 _IGNORED = (b":", b"event:", b"id:", b"retry:")
@@ -40,16 +41,10 @@ class EventDecoder:
         """Yield the last event, or the whole reply. Raises ProviderError for a response that is something else."""
         yield from self._read(self._line.strip(b"\r"))
         if self._data:
-            raise self._invalid(b"\n".join(self._data))
+            raise self._invalid(b"data: " + b"\n".join(self._data))
         text = b"\n".join(self._other).strip()
         if not self._is_empty or not text:
             return
-        if text[:1] not in (b"{", b"["):
-            raise ProviderError(
-                f"{self._provider}: no model server answers at {self._address}, which sent "
-                f"{'a page (HTML)' if b'<' in text[:1] else 'other text'}: "
-                f"{text[:100].decode(errors='replace')!r}; check base_url, which often ends in /v1"
-            )
         whole = _parsed(text)
         if whole is None:
             raise self._invalid(text)
@@ -68,13 +63,12 @@ class EventDecoder:
                 return
             self._data = []
         elif self._data and not line:
-            raise self._invalid(b"\n".join(self._data))
+            raise self._invalid(b"data: " + b"\n".join(self._data))
         elif line and not line.startswith(_IGNORED):
             self._other.append(line)
 
     def _invalid(self, text: bytes) -> ProviderError:
-        shown = text[:200].decode(errors="replace")
-        return ProviderError(f"{self._provider}: the server sent invalid JSON: {shown}", retryable=True)
+        return unreadable(self._provider, self._address, text.decode(errors="replace"))
 
 
 def _parsed(text: bytes) -> Any:

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant
 from tools_agent._providers._encoding import conversation, wire_names, with_settings
+from tools_agent._providers._errors import reported_error
 from tools_agent._providers._history import searches, with_own_parts
 from tools_agent._providers._openai_chat import OpenAIClient, read_usage
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
-from tools_agent._providers._retry import reported_error
 from tools_core.formats import Format, responses, responses_strict
 from tools_core.search import NAME
 from tools_core.text import is_blank

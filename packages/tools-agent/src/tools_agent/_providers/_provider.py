@@ -58,7 +58,8 @@ class ProviderError(Exception):
     """A model's API did not answer as it should; the message says what happened and what to do.
 
     `status` is the HTTP status, None without one; `retryable` is true if the same request may succeed later, and
-    `retry_after` the seconds to wait, if the provider named them.
+    `retry_after` the seconds to wait, if the provider named them. `is_too_long` is true if the conversation is larger
+    than the context window of the model.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class ProviderError(Exception):
         status: int | None = None,
         retryable: bool = False,
         retry_after: float | None = None,
+        is_too_long: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retryable = retryable
         self.retry_after = retry_after
+        self.is_too_long = is_too_long
 
 
 _WINDOW = 200_000  # tokens

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from tools_agent._events import Delta, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Usage, with_unique_ids
 from tools_agent._providers._encoding import wire_names, without_absent
+from tools_agent._providers._errors import reported_error
 from tools_agent._providers._provider import ProviderError, Request
-from tools_agent._providers._retry import reported_error
 from tools_core.formats import AnswerError, Format
 from tools_core.text import sendable
 
@@ -96,6 +96,8 @@ class Reply(ABC):
             reason = "the server sent nothing" if self._is_empty else "the connection was cut before the reply ended"
             raise ProviderError(f"{self.provider}: {reason}", retryable=True)
         stop = self.stops.get(self.stop, self.stop)
+        if stop == "error":
+            raise ProviderError(f"{self.provider}: the server ended the reply with an error", retryable=True)
         is_refused = stop in ("refusal", "content_filter")
         try:
             calls = () if is_refused else self.calls.calls
