@@ -125,7 +125,7 @@ def test_an_operation_is_a_tool_with_its_name_parameters_and_effects(tools):
 
 def test_arguments_reach_the_path_the_query_the_headers_and_the_body(tools):
     listed = tools["listPets"].call({"tag": ["a b", "c"], "X-Trace": "t"}).output
-    assert (listed["path"], listed["trace"]) == ("/pets?tag=a+b&tag=c", "t")
+    assert (listed["path"], listed["trace"]) == ("/pets?tag=a%20b&tag=c", "t")
     assert tools["getPet"].call({"id": "a/b ?"}).output["path"] == "/pets/a%2Fb%20%3F"
     created = tools["post_pets"].call({"name": "Rex", "age": "3"}).output
     assert (created["method"], created["body"]) == ("POST", {"name": "Rex", "age": 3})
@@ -171,7 +171,8 @@ def test_a_call_ends_at_its_limit(tools):
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"swagger": "2.0"}, "no `paths`"),
+        ({"swagger": "2.0"}, "convert it to OpenAPI 3"),
+        ({"openapi": "3.1.0"}, "no `paths`"),
         ({"paths": {}}, "pass base_url"),
         ({"paths": {"/a/{b}": {"get": {}}}, "servers": [{"url": "https://a.example"}]}, "parameter b is not defined"),
         (

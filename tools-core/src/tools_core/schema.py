@@ -25,6 +25,7 @@ from typing import Any
 from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._describe import describe as _describe
 from tools_core._jsonschema._examine import examine
+from tools_core._jsonschema._foreign import enforceable
 from tools_core._jsonschema._generate import generate
 from tools_core._jsonschema._plain_json import MAX_DEPTH, is_plain, to_plain
 from tools_core._jsonschema._report import Node, Report
@@ -41,6 +42,7 @@ __all__ = [
     "accepted_types",
     "compile",
     "describe",
+    "enforceable",
     "flatten",
     "resolve",
 ]
