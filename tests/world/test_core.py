@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import pickle
 import re
 import subprocess
@@ -444,6 +445,28 @@ def test_a_source_cannot_take_the_name_of_a_package(workspace, eraser):
     registry.discover(paths=[eraser], allow=["eraser-tools"])
     (problem,) = registry.problems
     assert problem.error == "it is a source with the name of a package with tools"
+
+
+PLANTED = "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle platform pydantic subprocess"
+    "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle signal platform pydantic subprocess difflib"
+)
+
+
+@pytest.mark.parametrize("command", ["list", "help", pytest.param("doctor", marks=pytest.mark.slow)])
+def test_no_command_imports_modules_of_the_current_folder(workspace, command):
+    for name in PLANTED.split():
+        (workspace / f"{name}.py").write_text(f"open('RAN', 'a').write('{name} ')\nraise ImportError('planted')\n")
+    script = os.path.join(os.path.dirname(sys.executable), "ask-tools")
+    for program in ([script], [sys.executable, "-P", "-m", "tools_core"]):
+        subprocess.run([*program, command], check=False, capture_output=True, stdin=subprocess.DEVNULL)
+    assert not (workspace / "RAN").exists()
+
+
+def test_python_m_keeps_the_current_folder_from_shadowing_installed_modules(workspace):
+    for name in ("json", "tools_runtime", "asyncio", "subprocess"):
+        (workspace / f"{name}.py").write_text("open('RAN', 'a').write(__name__)\nraise ImportError('planted')\n")
+    subprocess.run([sys.executable, "-m", "tools_core", "list"], check=False, capture_output=True)
+    assert not (workspace / "RAN").exists()
 
 
 def run(*words, **options):

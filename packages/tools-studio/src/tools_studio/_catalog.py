@@ -144,7 +144,7 @@ class Catalog:
 
     def examine(self) -> None:
         """Run `ask-tools doctor`, which imports the packages in another process."""
-        command = [sys.executable, "-m", "tools_core", "doctor", "--json"]
+        command = [sys.executable, "-P", "-m", "tools_core", "doctor", "--json"]
         child = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
         self.report = json.loads(child.stdout) if child.stdout else {}
 

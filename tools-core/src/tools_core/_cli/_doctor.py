@@ -92,7 +92,7 @@ def load_package(names: list[str]) -> None:
 def _examine(registry: Registry, points: dict[str, EntryPoint]) -> Facts:
     """Report on the tools of one package; if it hangs or crashes when it is imported, only another process ends."""
     request = json.dumps({"path": search_path(), "names": [*points]})
-    command = [sys.executable, "-c", _CHILD]
+    command = [sys.executable, "-P", "-c", _CHILD]  # -P: without modules of the current folder
     try:
         child = subprocess.run(
             command, input=request, stdout=subprocess.PIPE, encoding="utf-8", timeout=_TIMEOUT, check=False
