@@ -448,8 +448,6 @@ def test_a_source_cannot_take_the_name_of_a_package(workspace, eraser):
 
 
 PLANTED = "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle platform pydantic subprocess"
-    "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle signal platform pydantic subprocess difflib"
-)
 
 
 @pytest.mark.parametrize("command", ["list", "help", pytest.param("doctor", marks=pytest.mark.slow)])
