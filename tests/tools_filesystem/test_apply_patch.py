@@ -516,7 +516,7 @@ def test_an_offset_of_one_hunk_shifts_the_line_numbers_of_later_hunks(patch, roo
         pytest.param(["*** Add File: /etc/x", "+x"], "denied", "outside", id="absolute"),
         pytest.param(["*** Add File: .git/hooks/x", "+x"], "denied", "protected", id="protected, not there yet"),
         pytest.param(["*** Add File: n/.GIT/config", "+x"], "denied", "protected", id="protected further down"),
-        pytest.param(["*** Update File: f", "*** Move to: .bashrc"], "denied", "protected", id="move to protected"),
+        pytest.param(["*** Update File: f", "*** Move to: .bashrc"], "answer_required", "protected", id="move"),
         pytest.param(["*** Add File: .ask-tools-x", "+[]"], "denied", "reserved", id="the tools' own names"),
         pytest.param(["*** Add File: n/.ask-tools-x", "+[]"], "denied", "reserved", id="the same in a new folder"),
         pytest.param(["*** Add File: x/", "+x"], "not_a_file", "folder", id="slash at the end"),

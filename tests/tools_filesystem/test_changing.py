@@ -304,8 +304,9 @@ def test_protected_sources_and_destinations_are_refused(change, root, path, exis
     ]
     if exists:
         results += [change.delete.call(path=path), change.move.call(source=path, destination="y")]
-    assert {result.error_type for result in results} <= {"denied", "conflict"}, results
-    assert all(result.error_type == "denied" for result in results[1:])
+    kinds = {"denied", "answer_required"}  # the user may allow some
+    assert {result.error_type for result in results} <= {*kinds, "conflict"}, results
+    assert all(result.error_type in kinds for result in results[1:])
     assert listing(root) == before
     if exists:  # reading it is not changing it
         assert change.copy.call(source=path, destination="y").ok
@@ -314,9 +315,9 @@ def test_protected_sources_and_destinations_are_refused(change, root, path, exis
 def test_a_folder_with_a_protected_entry_can_be_deleted_but_not_moved(change, root):
     for hidden in ("a/b/.git", "bare/objects", "bare/refs", "bare/HEAD"):
         (root / hidden).mkdir(parents=True)
-    for path in ("a", "bare"):
-        assert change.move.call(source=path, destination="x").error_type == "denied"
-        assert change.copy.call(source=path, destination="x").error_type == "denied"
+    for path, kind in (("a", "answer_required"), ("bare", "denied")):
+        assert change.move.call(source=path, destination="x").error_type == kind
+        assert change.copy.call(source=path, destination="x").error_type == kind
     assert change.delete.call(path="a/b/.git", recursive=True).error_type == "denied"
     assert names(root) == ["a", "bare"]
     for path in ("a", "bare"):

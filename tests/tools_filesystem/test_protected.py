@@ -51,7 +51,12 @@ def denied(root, path, **options):
     ]
     assert everything(root) == before
     assert root.stat().st_ctime_ns == touched  # nor was anything made and taken back
-    return [result.error_type for result in results]
+    return list(map(outcome, results))
+
+
+def outcome(result):
+    """The type of the error, where a question without an answer counts as denied."""
+    return "denied" if result.error_type == "answer_required" else result.error_type
 
 
 @pytest.mark.parametrize("path", SPELLINGS)
@@ -98,10 +103,39 @@ def test_the_target_of_a_protected_link_is_protected(root, path, resolver):
     assert denied(root, path)[0] == "denied"
 
 
-def test_the_refusal_names_the_protected_part_and_the_option(root):
-    result = WriteFile(Workspace(root)).call(path="a/.git/hooks/pre-commit", content="x")
-    assert "'a/.git'" in result.error
-    assert "Workspace(protected=...)" in result.error
+def test_version_control_is_denied_without_a_question(root):
+    for path in ("a/.git/hooks/pre-commit", ".GIT/config", ".hg/hgrc", ".svn/x", "git~1/config"):
+        result = WriteFile(Workspace(root)).call({"path": path, "content": "x"}, Context(on_ask=lambda _: "yes"))
+        assert result.error_type == "denied"
+        assert "Only the user can change it" in result.error
+    assert os.listdir(root) == []
+
+
+def test_the_user_is_asked_about_other_protected_files(root):
+    (root / ".vscode").mkdir()
+    (root / ".vscode" / "tasks.json").write_text("a")
+    (root / "x").write_text("a")
+    patch = "*** Begin Patch\n*** Add File: .npmrc\n+a\n*** Update File: .vscode/tasks.json\n-a\n+b\n*** End Patch"
+    calls = [
+        (WriteFile, {"path": "a/.npmrc", "content": "x"}, "'a/.npmrc'"),
+        (EditFile, {"path": ".vscode/tasks.json", "old_string": "a", "new_string": "b"}, "'.vscode'"),
+        (ApplyPatch, {"patch": patch}, "'.npmrc'"),
+        (MovePath, {"source": "x", "destination": ".envrc"}, "'.envrc'"),
+        (MovePath, {"source": ".vscode", "destination": "tasks"}, "'.vscode'"),
+        (CopyPath, {"source": "x", "destination": ".envrc"}, "'.envrc'"),
+        (DeletePath, {"path": ".vscode/tasks.json"}, "'.vscode'"),
+        (MakeDirectory, {"path": ".husky"}, "'.husky'"),
+    ]
+    before = everything(root)
+    for tool, arguments, place in calls:
+        pending = tool(root).call(arguments)
+        assert pending.error_type == "answer_required"
+        assert f"Change {place}, which is protected?" in pending.error
+        assert tool(root).call(arguments, Context(on_ask=lambda _: "no")).error_type == "denied"
+        assert everything(root) == before
+    result = ApplyPatch(root).call({"patch": patch}, Context(on_ask=lambda _: "yes"))
+    assert len(result.metadata["warnings"]) == 2
+    assert (root / ".npmrc").read_text() == "a\n"
 
 
 @pytest.mark.parametrize("marks", [["HEAD", "objects/", "refs/"], ["HEAD", "commondir"]])
@@ -131,10 +165,10 @@ def test_no_repository_is_created_step_by_step(root, last):
 @pytest.mark.parametrize("tool", [MovePath, CopyPath])
 def test_a_folder_cannot_get_a_protected_name_below_it(root, tool):
     (root / "x" / "git").mkdir(parents=True)
-    assert tool(root).call(source="x", destination=".config").error_type == "denied"
+    assert outcome(tool(root).call(source="x", destination=".config")) == "denied"
     assert tool(root).call(source="x", destination="y").ok
     (root / "home" / ".config" / "git").mkdir(parents=True)
-    assert tool(root).call(source="home", destination="other").error_type == "denied"
+    assert outcome(tool(root).call(source="home", destination="other")) == "denied"
 
 
 @pytest.mark.parametrize("folder", [".config/ask-tools", ".local/share/ask-tools", ".local/state/ask-tools"])
@@ -179,7 +213,7 @@ def test_protected_names_can_be_configured(root):
     assert free.call(path=".ask-tools-own/x", content="x").error_type == "denied"
     other = WriteFile(Workspace(root, protected={"secrets"}))
     assert other.call(path=".git/config", content="y", overwrite=True).ok
-    assert other.call(path="a/Secrets/x", content="x").error_type == "denied"
+    assert outcome(other.call(path="a/Secrets/x", content="x")) == "denied"
 
 
 def test_names_are_protected_below_every_root(root, tmp_path):
@@ -230,7 +264,7 @@ def test_the_source_of_a_tool_package_is_protected():
 
 @pytest.mark.parametrize("name", [".devcontainer/x", "ask-tools.lock", "sub/approvals.json", "policy.toml", "mcp.json"])
 def test_files_that_control_which_programs_may_run_are_protected(root, name):
-    assert WriteFile(root).call(path=name, content="").error_type == "denied"
+    assert outcome(WriteFile(root).call(path=name, content="")) == "denied"
 
 
 def test_the_innermost_root_decides(root):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tools_agent import Agent, ScriptedProvider
 from tools_core import Context, Registry, Result, ToolCall
-from tools_runtime import hookimpl
+from tools_runtime import Executor, Policy, hookimpl
 from tools_runtime.plugins import OutputBudget
 
 needs_ripgrep = pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
@@ -427,3 +428,48 @@ def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(call, put, 
     if suggested is not None:
         put("y.js", f"{part}#\n")
         assert "y.js" in call("grep", pattern=suggested[1]).output
+
+
+# Protected files.
+
+
+def test_an_approved_call_changes_a_protected_file_without_a_question(tools, workspace, call):
+    arguments = {"path": ".pre-commit-config.yaml", "content": "repos: []\n"}
+    context = Context(workspace=workspace)
+    assert tools["write_file"].call(arguments, context).error_type == "answer_required"
+    result = call("write_file", **arguments)
+    assert result.ok
+    assert "programs run or trust it" in result.metadata["warnings"][0]
+    (workspace / ".pre-commit-config.yaml").unlink()
+    asked = []
+    executor = Executor(
+        [tools["write_file"]], policy=Policy([], files=[]), approve=lambda request: asked.append(request) or True
+    )
+    assert executor.call_tool("write_file", arguments, context).ok
+    assert len(asked) == 1
+    allowing = Executor([tools["write_file"]], policy=Policy([{"tool": "write_file", "decision": "allow"}], files=[]))
+    pending = allowing.call_tool("write_file", {**arguments, "path": ".npmrc"}, context)
+    assert pending.error_type == "answer_required"
+    assert "'.npmrc'" in pending.error
+
+
+@pytest.mark.parametrize(
+    ("approve", "answer", "expected"), [("all", None, True), (None, "yes", True), (None, "no", False)]
+)
+def test_an_agent_asks_its_user_before_it_changes_a_protected_file(tools, workspace, approve, answer, expected):
+    model = ScriptedProvider(ToolCall(None, "write_file", {"path": ".vscode/tasks.json", "content": "{}"}), "done")
+    on_ask = None if answer is None else lambda _: answer
+    agent = Agent(model=model, tools=[tools["write_file"]], workspace=workspace, approve=approve, on_ask=on_ask)
+    assert agent.generate("go").content == "done"
+    assert (workspace / ".vscode/tasks.json").exists() is expected
+
+
+def test_the_command_asks_or_names_its_option(workspace):
+    command = [sys.executable, "-m", "tools_core", "call", "write_file", "path=.npmrc", "content=x"]
+    options = {"cwd": workspace, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
+    refused = subprocess.run(command, check=False, **options)
+    assert refused.returncode == 1
+    assert "--yes" in refused.stderr
+    assert not (workspace / ".npmrc").exists()
+    subprocess.run([*command, "--yes"], check=True, **options)
+    assert (workspace / ".npmrc").read_text() == "x"

@@ -147,6 +147,7 @@ class Execution:
             self.approvals.append((call, approval))
         if approval.arguments is not None:
             call = ToolCall(call.id, call.name, approval.arguments)
+        self.context.approved = True
         result = yield from self._start(call, tool)
         return result.with_metadata({"approval": {"scope": approval.scope, "by": approval.by, "key": approval.key}})
 

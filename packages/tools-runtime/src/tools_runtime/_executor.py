@@ -198,6 +198,7 @@ class Executor:
         tools = self._tools if isinstance(self._tools, Mapping) else self._tools_for(context)
         places = [self._place(call, tools, context) for call in calls]
         base = Context() if context is None else context.for_call()  # cancelled when the caller stops
+        base.approved |= self.approve == "all"
         caller: Any = base.caller
         if caller is None or caller.executor is not self:
             caller = base.caller = ExecutorCaller(self, base.run_id, caller)

@@ -197,7 +197,9 @@ def _hints(result: Result, tool: Tool, name: str) -> list[str]:
     if result.error_type == "approval_required":
         return ["add --yes to approve it"]
     if result.error_type == "answer_required":
-        return ["run it on a terminal to answer"]
+        pending = result.metadata.get("pending", {})
+        may_allow = pending.get("choices") == ["yes", "no"]
+        return ["run it on a terminal to answer" + ", or add --yes to allow it" * may_allow]
     if result.exception is None or isinstance(result.exception, ToolError):  # an expected failure
         return []
     function = getattr(tool, "__wrapped__", None) or type(tool)

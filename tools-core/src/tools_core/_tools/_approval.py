@@ -116,7 +116,9 @@ Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"] | None
 
 def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """Call a tool; if it requires approval, ask for it first, and call the tool only if the answer allows it."""
-    if not tool.requires_approval or approve == "all":
+    if approve == "all":
+        return tool.call(call, _approved_context(context))
+    if not tool.requires_approval:
         return tool.call(call, context)
     request = _request(tool, call, context, approve)
     if isinstance(request, Result):
@@ -127,12 +129,14 @@ def call_if_approved(tool: Tool, call: ToolCall, context: Context | None, approv
             answer.close()  # else Python warns that it was never awaited
         raise TypeError("approve is a coroutine function: use acall")
     approved = _approved(request, answer)
-    return approved if isinstance(approved, Result) else tool.call(approved, request.context)
+    return approved if isinstance(approved, Result) else tool.call(approved, _approved_context(request.context))
 
 
 async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> Result:
     """`call_if_approved` for coroutines."""
-    if not tool.requires_approval or approve == "all":
+    if approve == "all":
+        return await tool.acall(call, _approved_context(context))
+    if not tool.requires_approval:
         return await tool.acall(call, context)
     request = _request(tool, call, context, approve)
     if isinstance(request, Result):
@@ -144,7 +148,13 @@ async def acall_if_approved(tool: Tool, call: ToolCall, context: Context | None,
         except Exception as error:  # noqa: BLE001  (as in _ask)
             answer = error
     approved = _approved(request, answer)
-    return approved if isinstance(approved, Result) else await tool.acall(approved, request.context)
+    return approved if isinstance(approved, Result) else await tool.acall(approved, _approved_context(request.context))
+
+
+def _approved_context(context: Context | None) -> Context:
+    context = (context or process_context()).for_call()
+    context.approved = True
+    return context
 
 
 def _request(tool: Tool, call: ToolCall, context: Context | None, approve: Approve) -> ApprovalRequest | Result:

@@ -59,6 +59,7 @@ class Context:
         self.on_ask = on_ask
         self.enforced = enforced
         self.caller: object = None  # what makes the call: an executor, or a run of an agent
+        self.approved = False  # whether the user has approved this call, or all calls
         self.tool = ""  # the name of the tool that is called
         self.max_characters: int | None = None  # of a result; the caller cuts a longer one
         self._questions = 0  # that the call has asked
@@ -176,6 +177,14 @@ class Context:
         if choices and answer not in choices:
             raise ToolError(f"the answer {answer!r} is not one of {', '.join(choices)}", "unavailable")
         return answer
+
+    def confirm(self, question: str) -> None:
+        """Ask the user whether the call may go on, unless it was approved; ToolError (`denied`) if not.
+
+        For a call that needs permission because of its arguments; `requires_approval` is for all calls of a tool.
+        """
+        if not self.approved and self.ask(question, ("yes", "no")) != "yes":
+            raise ToolError("the user did not allow it. Do not work around this; continue without it.", "denied")
 
     async def aask(self, question: str, choices: Sequence[str] = ()) -> str:
         """`ask` for coroutines."""

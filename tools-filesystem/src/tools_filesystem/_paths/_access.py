@@ -12,6 +12,7 @@ from tools_core import ToolError
 from tools_filesystem._workspace import Root
 
 if TYPE_CHECKING:
+    from tools_core import Context
     from tools_core.files import Copied
     from tools_filesystem._workspace import Workspace
 
@@ -55,13 +56,19 @@ class PinnedRoot:
 
 
 class Access:
-    """Context manager that opens the roots of a workspace and closes them."""
+    """Context manager that opens the roots of a workspace and closes them.
 
-    def __init__(self, workspace: Workspace) -> None:
+    `confirmed` are the protected places that the user has allowed this call to change, each with the reason why it is
+    protected.
+    """
+
+    def __init__(self, workspace: Workspace, context: Context) -> None:
         if not hasattr(os, "O_NOFOLLOW") or os.open not in os.supports_dir_fd:
             message = "file tools need Linux or macOS: this system cannot open a file relative to a folder"
             raise ToolError(message, "unavailable")
         self.workspace = workspace
+        self.context = context
+        self.confirmed: dict[str, str] = {}
         self.roots: list[PinnedRoot] = []
         try:
             for root in workspace.roots:
@@ -80,6 +87,20 @@ class Access:
                 root = PinnedRoot(Root(f"{copied.original}/{name}", writable=False), self)
                 root.path, root.original = f"{copy}/{name}", root.path
                 self.roots.append(root)
+
+    def confirm(self, place: str, reason: str) -> None:
+        """Ask the user about a protected place; ToolError (`denied`) unless it may be changed.
+
+        In a copy of the workspace nothing is asked: such changes are confirmed when they are applied.
+        """
+        if place not in self.confirmed and self.workspace.copied is None:
+            self.context.confirm(f"Change {place!r}, which is protected? {reason[0].upper()}{reason[1:]}.")
+            self.confirmed[place] = reason
+
+    def warnings(self) -> dict[str, list[str]]:
+        """Return metadata of the result: the protected places that were changed."""
+        lines = [f"{place!r} was changed: {reason}" for place, reason in self.confirmed.items()]
+        return {"warnings": lines} if lines else {}
 
     def root_of(self, path: str) -> tuple[PinnedRoot, list[str]]:
         """Return the root that contains a path by its text, and the components below it; ToolError if none does.

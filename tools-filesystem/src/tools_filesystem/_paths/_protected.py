@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 # The prefix of the tools' own files, which are always protected.
 OWN = ".ask-tools-"
+_REPOSITORIES = (".git", ".hg", ".svn", "git~1")
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
-    """Raise ToolError (`denied`) if `name` in an open folder is protected, whether it exists or not.
+    """Ask the user if `name` in an open folder is protected, whether it exists or not.
 
-    The folder's real location decides, so that links and spellings cannot evade the check. `name` may be a path
-    whose folders are yet to be made.
+    ToolError (`denied`) after a no, and without a question for version control and for this program itself. The
+    folder's real location decides, so that links and spellings cannot evade the check. `name` may be a path whose
+    folders are yet to be made.
     """
     below = names_below(root.descriptor, folder)
     _check_root(root, folder, len(below))
@@ -34,14 +36,16 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     if ours is not None:
         message = f"{'/'.join(names[:ours])!r} is reserved for the file tools; choose another name"
         raise ToolError(message, "denied")
-    part = protected_part("/".join(names), protected)
-    if part is not None:
-        raise _denied(part, "programs run or trust files in it")
     if protected and is_inside(f"{real_path(folder)}/{name}", _host(len(sys.modules))):
         raise _denied("/".join(names), "this program runs from it")
-    if _is_linked(root, folder, names[len(below)], len(below)):
-        raise _denied("/".join(names), "a protected name is a symlink to it")
     check_repository(root, folder, name)
+    part = protected_part("/".join(names), protected)
+    if part is not None and fold_name(part.rpartition("/")[2]) in _REPOSITORIES:
+        raise _denied(part, "it belongs to a version control system, whose commands change it")
+    if part is not None:
+        root.access.confirm(part, "programs run or trust it")
+    elif _is_linked(root, folder, names[len(below)], len(below)):
+        root.access.confirm("/".join(names), "a protected name is a symlink to it")
 
 
 def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
@@ -104,7 +108,7 @@ def check_not_ours(path: str) -> None:
 
 
 def _denied(place: str, reason: str) -> ToolError:
-    message = f"{place!r} is protected: {reason}. Ask the user to allow it with Workspace(protected=...)"
+    message = f"{place!r} is protected: {reason}. Only the user can change it, outside of these tools"
     return ToolError(message, "denied")
 
 

@@ -69,7 +69,7 @@ class ApplyPatch(FileTool):
         notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
         lines = [line for result in results for line in (_summary(result), *result["diff"])]
         content = "\n".join([*lines, *(f"[{note}]" for note in notes)])
-        return Result.ok({"results": results, "notes": notes}, content=content)
+        return Result.ok({"results": results, "notes": notes}, content=content, metadata=access.warnings())
 
 
 def _remember(changes: Sequence[Change], ledger: Ledger) -> None:

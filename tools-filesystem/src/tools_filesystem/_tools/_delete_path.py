@@ -54,4 +54,4 @@ class DeletePath(FileTool):
                     os.fsync(place.folder)
             ledger_of(context.run_id).replace(Content(place.real, state), None)
         text = f"Deleted {path!r} (entries: {survey.entries})"
-        return Result.ok({"path": path, "entries": survey.entries}, content=text)
+        return Result.ok({"path": path, "entries": survey.entries}, content=text, metadata=access.warnings())

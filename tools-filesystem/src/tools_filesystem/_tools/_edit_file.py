@@ -53,6 +53,7 @@ class EditFile(FileTool):
                 after = None if change.state is None else Content(file.real, change.state, new)
                 ledger_of(context.run_id).replace(Content(file.real, state, data), after)
         facts = {"path": path, "replacements": len(spans), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
+        facts |= access.warnings()
         return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{changes}", metadata=facts)
 
 

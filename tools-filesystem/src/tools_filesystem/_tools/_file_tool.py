@@ -35,7 +35,7 @@ class FileTool(Tool, abstract=True):
 
     def access(self, context: Context) -> Access:
         """Return the workspace of this call, for a `with` statement."""
-        return Access(self.workspace_in(context))
+        return Access(self.workspace_in(context), context)
 
     def workspace_in(self, context: Context) -> Workspace:
         """Return the workspace of this tool in a call."""

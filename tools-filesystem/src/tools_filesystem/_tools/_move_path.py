@@ -42,19 +42,20 @@ class MovePath(FileTool):
             locate(access, destination, write=True, new=True, follow=False) as new,
         ):
             old.check_permitted("make it writable first (chmod u+w)")
+            with explained(source):
+                Survey(context, access, new_name=new.name).add(old.folder, old.name, source)
             new.make_folders(context)
             lock(context, old, new)
             replaces = new.status is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
-                Survey(context, access, new_name=new.name).add(old.folder, old.name, source)
                 _move(old, new, context)
             before = Content(old.real, old.state)
             new.look()
             after = None if new.status is None else Content(new.real, new.status)
             ledger_of(context.run_id).replace(before, after)
         report = {"source": source, "destination": destination, "replaced": replaces}
-        return Result.ok(report, content=f"Moved {source!r} to {destination!r}")
+        return Result.ok(report, content=f"Moved {source!r} to {destination!r}", metadata=access.warnings())
 
 
 def _move(old: Located, new: Located, context: Context) -> None:

@@ -53,7 +53,8 @@ class WriteFile(FileTool):
             after = None if change.state is None else Content(file.real, change.state, data)
             ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
-        return Result.ok({"path": path, "bytes": len(data), "created": status is None}, content=text)
+        report = {"path": path, "bytes": len(data), "created": status is None}
+        return Result.ok(report, content=text, metadata=access.warnings())
 
 
 def _lost(file: Located, data: bytes) -> str:

@@ -48,6 +48,7 @@ class Survey:
         is_deletion: bool = False,
     ) -> None:
         self.context = context
+        self.access = access
         self.new_name = new_name
         self.protected = frozenset() if is_deletion else access.workspace.protected
         self.goal = goal
@@ -106,7 +107,7 @@ class Survey:
         above = (path.split("/")[-2:-1], [self.new_name] if depth == 1 else [])
         names = [name, *(f"{part}/{name}" for parts in above for part in parts)]
         if depth and any(is_protected(place, self.protected) for place in names):
-            raise ToolError(f"{path!r} is protected, so the folder with it cannot be copied or moved", "denied")
+            self.access.confirm(path, "programs run or trust it")
         if stat.S_ISDIR(status.st_mode) and identity in self._ours:
             message = f"{path!r} has the user's settings or sessions of ask-tools, so it cannot be copied or moved"
             raise ToolError(message, "denied")

@@ -56,6 +56,7 @@ class Calls:
         context = Context(workspace=run.workspace, state=run.context, run_id=run.run_id)
         context.caller = run
         context.on_ask = self.answer
+        context.approved = run.inherited("approve") == "all"
         self._context = context
         self._started, self._received = set(), set()
         pairs = yield from resumed(run, calls, context)
