@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 
 import pytest
 
@@ -28,6 +29,41 @@ def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path):
     assert (tmp_path / "file").read_text() == "new"
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have these permissions")
+@pytest.mark.parametrize(
+    ("before", "mode", "umask", "after"),
+    [
+        (0o600, 0o666, 0o022, 0o600),
+        (0o640, 0o666, 0o022, 0o640),
+        (0o666, 0o666, 0o077, 0o666),
+        (0o400, 0o666, 0o022, 0o400),
+        (None, 0o600, 0o022, 0o600),
+        (None, 0o600, 0o000, 0o600),
+        (None, 0o666, 0o027, 0o640),
+    ],
+)
+def test_new_content_is_never_readable_by_more_users_than_the_file(tmp_path, before, mode, umask, after):
+    path = tmp_path / "secret"
+    if before is not None:
+        path.write_text("old")
+        path.chmod(before)
+    audited = []
+
+    def audit(event, arguments):
+        if event in ("open", "os.chmod", "os.rename") and str(tmp_path) in str(arguments[0]) and audited is not None:
+            audited.extend(stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.glob("*.tmp"))
+
+    old = os.umask(umask)
+    sys.addaudithook(audit)  # sees the temporary file after it was written
+    try:
+        replace(path, b"TOKEN", mode=mode)
+    finally:
+        os.umask(old)
+        seen, audited = audited, None
+    assert seen and not any(mode & ~after for mode in seen)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"TOKEN", after)
 
 
 def test_a_device_is_written_to_and_not_replaced():

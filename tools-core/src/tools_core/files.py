@@ -40,10 +40,11 @@ CONTROL_FILES = {".git": ("hooks", "config", "config.worktree", "commondir"), ".
 GIT_MARKS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
 
 
-def replace(path: str | os.PathLike[str], data: bytes) -> None:
+def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666) -> None:
     """Replace the content of a file atomically: other processes read the old content or the new, never a part.
 
-    A symbolic link stays, and its target is replaced. Permissions are preserved. A device or a pipe is written to.
+    A symbolic link stays, and its target is replaced. Permissions are preserved; a new file has `mode`, reduced by the
+    umask. At no time can more users read the new content. A device or a pipe is written to.
     """
     target = os.path.realpath(path)
     exists = os.path.exists(target)
@@ -51,14 +52,15 @@ def replace(path: str | os.PathLike[str], data: bytes) -> None:
         with open(target, "wb") as file:
             file.write(data)
         return
+    mode = S_IMODE(os.stat(target).st_mode) if exists else mode
     temporary = f"{target}.{os.urandom(4).hex()}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode & 0o777)) as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())  # raises if the disk is full, while the old file still exists
         if exists:
-            os.chmod(temporary, S_IMODE(os.stat(target).st_mode))
+            os.chmod(temporary, mode)  # without the umask
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):

@@ -121,8 +121,7 @@ def write_server(path: str, name: str, entry: dict[str, Any] | None) -> None:
             entries.pop(name, None)
         else:
             entries[name] = entry
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))  # it may have secrets
-        replace(path, (json.dumps(document, indent=2) + "\n").encode())
+        replace(path, (json.dumps(document, indent=2) + "\n").encode(), mode=0o600)  # it may have secrets
 
 
 def _entries(document: dict[str, Any], path: str) -> dict[str, Any]:

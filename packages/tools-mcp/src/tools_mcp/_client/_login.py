@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -152,8 +151,7 @@ def write_tokens(url: str, data: dict[str, Any] | None) -> None:
         path.unlink(missing_ok=True)
     else:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
-        replace(path, json.dumps(data).encode())
+        replace(path, json.dumps(data).encode(), mode=0o600)
 
 
 def _path(url: str) -> Path:

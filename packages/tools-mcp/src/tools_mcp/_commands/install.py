@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import json
-import shutil
 import sys
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
 from tools_core.command import CommandError, make_parser, write
@@ -113,7 +113,7 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     backup = path.with_name(f"{path.name}.before-ask-tools")
     if path.exists() and entry is not None and not backup.exists():  # `uninstall` leaves that of `install`
-        shutil.copy2(path, backup)
+        replace(backup, path.read_bytes(), mode=S_IMODE(path.stat().st_mode))
         write(f"the old file is {backup}")
     replace(path, new.encode("utf-8", "surrogateescape"))
     write(f"{path} is changed; restart {client.title}")

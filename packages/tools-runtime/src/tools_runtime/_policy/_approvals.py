@@ -239,8 +239,7 @@ class ApprovalFile:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 document = self._read()
                 yield document
-                os.close(os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600))  # it keeps this mode
-                replace_file(self.path, json.dumps(document).encode())
+                replace_file(self.path, json.dumps(document).encode(), mode=0o600)
         except (OSError, ImportError) as error:
             raise PolicyError(f"{self.path}: cannot be written: {error}") from error
 
