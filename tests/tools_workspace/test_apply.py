@@ -230,3 +230,75 @@ def test_a_kill_during_a_copy_leaves_no_copy(folder, tree):
         is_complete = run_and_kill("copy", folder, limit)
         assert tree(folder) == before
         assert is_complete or Workspace(folder).copies() == []
+
+
+def test_files_that_were_touched_or_saved_again_are_no_conflict(folder, copy, tree):
+    """The user's editor, `touch`, or a link that was made again."""
+    for name in ("notes.txt", "src/main.py"):
+        content = (folder / name).read_text()
+        (folder / name).unlink()
+        (folder / name).write_text(content)
+    os.utime(folder / "src/deep/data.bin")
+    (folder / "link").unlink()
+    os.symlink("src/main.py", folder / "link")
+    copy.apply()
+    assert tree(folder) == tree(Path(copy.path))
+
+
+@pytest.mark.parametrize(
+    "name", ["漢" * 85, "é" * 127, "x" * 255, "\udcff" * 255], ids=["cjk", "accents", "ascii", "bytes"]
+)
+def test_names_may_be_as_long_as_the_file_system_permits(folder, name):
+    (folder / name).write_text("old")
+    with Workspace(folder).copy() as copy:
+        Path(copy.path, name).write_text("new")
+        copy.apply()
+    assert (folder / name).read_text() == "new"
+    Workspace(folder).undo()
+    assert (folder / name).read_text() == "old"
+
+
+@pytest.fixture
+def stuck(folder):
+    """The new file of a killed application, which the user makes immutable: nothing can revert it."""
+    for name in "abc":
+        (folder / name).write_text("old")
+    copy = Workspace(folder).copy()
+    for name in "abc":
+        Path(copy.path, name).write_text("new")
+    names = iter(range(1, 100))
+    while not (new := [name for name in "abc" if (folder / name).read_text() == "new"]):
+        run_and_kill("apply", folder, next(names))
+    assert len(new) < 3
+    if subprocess.run(["chattr", "+i", folder / new[0]], check=False, capture_output=True).returncode:
+        pytest.skip("this user or file system cannot make a file immutable")
+    yield folder / new[0]
+    subprocess.run(["chattr", "-i", folder / new[0]], check=True)
+
+
+@pytest.mark.slow
+def test_an_application_that_cannot_be_reverted_can_be_abandoned(folder, stuck):
+    workspace = Workspace(folder)
+    for action in (workspace.copies()[0].apply, workspace.undo):
+        with pytest.raises(WorkspaceError, match=rf"{stuck.name}; some files .*ask-tools undo --abandon .* are in "):
+            action()
+    (changeset,) = [each for each in workspace.changesets() if each.state == "applying"]
+    abandoned = workspace.abandon()
+    assert (abandoned.id, abandoned.state) == (changeset.id, "abandoned")
+    assert f"{stuck.name} has its new content" in abandoned.changes
+    with pytest.raises(WorkspaceError, match="nothing to undo"):
+        workspace.undo()
+    workspace.copies()[0].apply()
+    assert {(folder / name).read_text() for name in "abc"} == {"new"}
+
+
+@pytest.mark.slow
+def test_an_application_that_could_not_be_reverted_is_finished_later(folder, stuck):
+    with pytest.raises(WorkspaceError, match="some files have their new content"):
+        Workspace(folder).undo()
+    subprocess.run(["chattr", "-i", stuck], check=True)
+    Workspace(folder).copies()[0].apply()
+    assert {(folder / name).read_text() for name in "abc"} == {"new"}
+    while any(changeset.state != "undone" for changeset in Workspace(folder).changesets()):
+        Workspace(folder).undo()
+    assert {(folder / name).read_text() for name in "abc"} == {"old"}

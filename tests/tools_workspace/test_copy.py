@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -102,3 +103,86 @@ def test_earlier_copies_and_settings_of_the_user_are_not_copied(home):
     copy = Workspace(home).copy()
     assert [name for _, _, names in os.walk(copy.path) for name in names] == []
     assert list(copy.changes()) == []
+
+
+UNREADABLE = """
+import os, sys
+from tools_core.linux import drop_capabilities
+drop_capabilities()  # root can read everything
+from tools_workspace import ConflictError, Workspace
+copy = Workspace(sys.argv[1]).copy()
+print(sorted(copy.not_copied), sorted(os.listdir(copy.path)), copy.changes().summary())
+os.makedirs(f"{copy.path}/data", exist_ok=True)
+for name in ("data/secret", "secret", "readable"):
+    with open(f"{copy.path}/{name}", "w") as file:
+        file.write("new")
+try:
+    copy.apply()
+except ConflictError as error:
+    print(error.paths)
+copy.apply(["readable"])
+copy.discard()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="drops capabilities")
+def test_what_the_user_may_not_read_is_named_and_left(tmp_path, home):
+    folder = tmp_path / "project"
+    (folder / "data/inner").mkdir(parents=True)
+    for name in ("data/secret", "data/inner/secret", "secret", "readable"):
+        (folder / name).write_text("old")
+    (folder / "secret").chmod(0)
+    (folder / "data/inner").chmod(0)
+    (folder / "data").chmod(0)
+    words = [sys.executable, "-c", UNREADABLE, str(folder)]
+    first, second = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    (folder / "data").chmod(0o700)
+    assert first == "['data', 'secret'] ['readable'] no changes"
+    assert second == "('data', 'data/secret', 'secret')"
+    contents = {name: (folder / name).read_text() for name in ("data/secret", "secret", "readable")}
+    assert contents == {"data/secret": "old", "secret": "old", "readable": "new"}
+
+
+def test_hard_links_stay_hard_links(folder):
+    os.link(folder / "notes.txt", folder / "src/same.txt")
+    path = Workspace(folder).copy().path
+    assert os.path.samefile(f"{path}/notes.txt", f"{path}/src/same.txt")
+    assert not os.path.samefile(f"{path}/notes.txt", folder / "notes.txt")
+
+
+@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux has these functions")
+def test_extended_attributes_are_copied_and_applied(folder):
+    try:
+        os.setxattr(folder / "notes.txt", "user.origin", b"mail")
+    except OSError:
+        pytest.skip("the file system has no extended attributes")
+    copy = Workspace(folder).copy()
+    assert os.getxattr(f"{copy.path}/notes.txt", "user.origin") == b"mail"
+    with open(f"{copy.path}/notes.txt", "a") as file:
+        file.write("more\n")
+    copy.apply()
+    assert os.getxattr(folder / "notes.txt", "user.origin") == b"mail"
+
+
+def test_a_copy_is_removed_a_week_after_its_last_use(folder):
+    used, unused = Workspace(folder).copy(), Workspace(folder).copy()
+    for copy in (used, unused):
+        os.utime(os.path.dirname(copy.path), (1, 1))
+    used.changes()
+    new = Workspace(folder).copy()
+    assert [copy.id for copy in Workspace(folder).copies()] == [new.id, used.id]
+
+
+def test_very_deep_folders_are_copied_and_removed(folder):
+    place = folder
+    descriptor = os.open(place, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("deeper", dir_fd=descriptor)
+        inner = os.open("deeper", os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = inner
+    os.close(descriptor)
+    copy = Workspace(folder).copy()
+    assert copy.changes().summary() == "no changes"
+    copy.discard()
+    assert not os.path.exists(copy.path)

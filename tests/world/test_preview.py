@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import venv
 from pathlib import Path
@@ -342,3 +343,24 @@ def test_ignored_folders_are_shared_read_only(project):
     assert "read-only" in sandboxed(copy, "write_file", path="node_modules/x/new.js", content="x")
     assert (project / "node_modules/x/index.js").read_text() == "shared\n"
     assert copy.changes().summary() == "no changes"
+
+
+def test_a_commit_of_a_preview_is_shown_as_a_commit(day):
+    day.repository({"a.txt": "a\n"})
+    copy = Workspace(day.workspace).copy()
+    script = (
+        "git switch -qc work && echo b > a.txt && git commit -qam 'Change\033[2J a' && git config core.fsmonitor evil"
+    )
+    day.shell(f"{script} && git init -q inner", cwd=copy.path)
+    shown = copy.changes().summary()
+    lines = [re.sub(r"\b[0-9a-f]{7}\b", "HASH", line) for line in shown.splitlines()]
+    assert lines[:2] == [
+        "changed .git/config  (protected: programs run or trust it)",
+        "added inner/.git/config  (protected: programs run or trust it)",
+    ]
+    assert lines[2].startswith(r"commit HASH Change\x1b[2J a, added branch work, on work  (.git: ")
+    assert (lines[3], lines[-1].split("  ")[0]) == ("changed a.txt", "new repository")
+    assert "+\tfsmonitor = evil" in copy.changes().diff().splitlines()
+    copy.apply(copy.changes().entries()[2].changes)
+    assert day.shell("git log -1 --format=%s").startswith("Change")
+    assert "evil" not in day.read(".git/config")

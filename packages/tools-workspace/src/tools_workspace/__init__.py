@@ -15,6 +15,7 @@ workspace.undo()
 from tools_workspace._apply import ConflictError
 from tools_workspace._change import Change
 from tools_workspace._changes import Changes
+from tools_workspace._entries import Entry
 from tools_workspace._history import Changeset
 from tools_workspace._tree import WorkspaceError
 from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
@@ -24,6 +25,7 @@ __all__ = [
     "Changes",
     "Changeset",
     "ConflictError",
+    "Entry",
     "Workspace",
     "WorkspaceCopy",
     "WorkspaceError",

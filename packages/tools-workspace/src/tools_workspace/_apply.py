@@ -18,6 +18,7 @@ from typing import Any
 from tools_workspace import _history as history
 from tools_workspace._change import Change
 from tools_workspace._copy import FileCopier
+from tools_workspace._entries import entries
 from tools_workspace._steps import Steps, is_at
 from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index, remove_tree, same
 
@@ -74,7 +75,7 @@ def apply(
                 {"path": path, "old": _back_up(workspace, backup, path, paths), "new": shown[path]} for path in paths
             ]
         journal = {"workspace": workspace.path, "time": time.time(), "state": "applying", "steps": steps, **details}
-        history.write_journal(id, journal | {"changes": [str(change) for change in changes]})
+        history.write_journal(id, journal | {"changes": [entry.text for entry in entries(changes, copy)]})
     except BaseException:
         remove_tree(history.folder_of(id))
         raise

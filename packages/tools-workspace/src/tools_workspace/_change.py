@@ -34,7 +34,8 @@ class Change:
             return ""
         if any(map(is_protected, {self.path, self.old_path})):
             return "protected"
-        if self.type != "file" or self.kind == "deleted" or not self.mode & 0o111:
+        is_data = ".git" in self.path.split("/")
+        if self.type != "file" or self.kind == "deleted" or not self.mode & 0o111 or is_data:
             return ""
         return "" if self.kind == "mode" and self.old_mode & 0o111 else "executable"
 

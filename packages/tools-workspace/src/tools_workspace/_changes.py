@@ -10,6 +10,7 @@ from typing import Any
 from tools_core.text import visible
 from tools_workspace._change import Change
 from tools_workspace._diff import diff
+from tools_workspace._entries import Entry, entries
 from tools_workspace._tree import Fingerprint, State, Tree, WorkspaceError
 
 
@@ -27,16 +28,22 @@ class Changes(list[Change]):
         self.fingerprints = fingerprints
         self._original, self._copy = original, copy
 
+    def entries(self) -> list[Entry]:
+        """Return the lines of a list of changes: a commit is one, with all files of the repository that it changes."""
+        with Tree(self._copy) as copy:
+            return entries(self, copy)
+
     def summary(self) -> str:
-        """Return a line for each change, or `no changes`."""
-        return "\n".join(map(str, self)) or "no changes"
+        """Return a line for each entry, or `no changes`."""
+        return "\n".join(map(str, self.entries())) or "no changes"
 
     def diff(self) -> str:
         """Return a unified diff of text, and a line for each other change: sizes, and dimensions of pictures.
 
         Control characters and invisible ones are escaped.
         """
-        return "\n".join(self._diffs(self))
+        texts = [[entry.text] if entry.is_repository else self._diffs(entry.changes) for entry in self.entries()]
+        return "\n".join(text for group in texts for text in group)
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the changes as plain JSON, with the diff of each."""

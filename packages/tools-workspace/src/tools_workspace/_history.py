@@ -127,6 +127,14 @@ def remove_incomplete(folder: str, record: str) -> None:
                 remove_tree(path)
 
 
+def remove_unused(folder: str, days: float) -> None:
+    """Remove the folders in a folder that were not used for some days."""
+    for name in names_in(folder):
+        with suppress(FileNotFoundError):
+            if time.time() - os.stat(os.path.join(folder, name)).st_mtime > days * 86_400:
+                remove_tree(os.path.join(folder, name))
+
+
 def open_changeset(workspace: str, id: str | None) -> Changeset:
     """Return a changeset of a workspace by its id, or the latest one that can be undone."""
     candidates = changesets(workspace)

@@ -100,25 +100,22 @@ class Steps:
     def _write_temporary(self, step: _Step) -> None:
         """Write the new file or link beside the old one; WorkspaceError if its source has another content."""
         kind, mode, content = step.after or ("", 0, "")
-        with self._workspace.place(step.temporary) as (folder, name):
+        with self._workspace.place(step.path) as (folder, old):
+            name = step.temporary.rpartition("/")[2]
             if kind == "link":
                 os.symlink(str(content), name, dir_fd=folder)
             elif self._source.kind(step.path) != kind or self._copy(step, folder, name) != (mode, content):
                 raise WorkspaceError(f"{step.path} changed since it was shown, so nothing was applied")
             if os.geteuid() == 0:
-                _keep_owner(folder, step.path.rpartition("/")[2], name)
+                _keep_owner(folder, old, name)
 
     def _copy(self, step: _Step, folder: int, name: str) -> tuple[int, str]:
         """Copy a file; return the mode and the hash of the copy."""
-        try:
-            with self._source.place(step.path) as source:
-                content = self._copier.copy(step.path, source, (folder, name))
-            state = self._workspace.state(step.temporary)
-            with self._workspace.file(step.temporary) as file:
-                return stat.S_IMODE(state.mode) if state else 0, content or content_hash(step.path, file)
-        except OSError as error:
-            path = os.path.join(self._workspace.path, step.path)
-            raise OSError(error.errno, error.strerror, path) from error
+        with self._source.place(step.path) as source:
+            content = self._copier.copy(step.path, source, (folder, name))
+        state = self._workspace.state(step.temporary)
+        with self._workspace.file(step.temporary) as file:
+            return stat.S_IMODE(state.mode) if state else 0, content or content_hash(step.path, file)
 
     def _remove(self, step: _Step) -> None:
         """Remove a path that is deleted, or has another kind; a folder with other files stays."""

@@ -84,10 +84,13 @@ class Tree:
 
     @contextmanager
     def place(self, path: str) -> Generator[tuple[int, str]]:
-        """Open the parent of a path, and return it with the name in it."""
+        """Open the parent of a path, and return it with the name in it; errors in the block name the path."""
         parent, _, name = path.rpartition("/")
         with self.folder(parent) as descriptor:
-            yield descriptor, name
+            try:
+                yield descriptor, name
+            except OSError as error:
+                raise self._error(error, path) from error
 
     @contextmanager
     def file(self, path: str) -> Generator[BinaryIO]:
@@ -179,7 +182,7 @@ class Tree:
 
     def _error(self, error: OSError, path: str) -> OSError:
         """Return an error with the whole path."""
-        reason = "a folder on the way is a link" if error.errno == errno.ELOOP else error.strerror
+        reason = "it is a link, or behind one" if error.errno == errno.ELOOP else error.strerror
         return OSError(error.errno, reason, os.path.join(self.path, path))
 
     def _walk(self, path: str) -> int:

@@ -18,6 +18,7 @@ from tools_workspace._copy import TreeCopy
 from tools_workspace._history import UNFINISHED, Changeset, changesets, locked, new_id
 from tools_workspace._tree import Tree, WorkspaceError, remove_tree
 
+COPY_DAYS = 7  # after its last use a copy is removed, when another one is made
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
 
 
@@ -55,6 +56,8 @@ class Workspace:
     ) -> WorkspaceCopy:
         """Copy the workspace into the user's cache, with its modes, times and links.
 
+        It is removed a week after its last use, when another copy is made.
+
         Args:
             ignore: Folders that are not copied, such as `node_modules`: tools read the original, and cannot change it.
             limit: Bytes from which a workspace is refused; None for no limit.
@@ -73,6 +76,7 @@ class Workspace:
         skip = [*shared, *(os.path.relpath(path, self.path) for path in private if is_inside(path, [self.path]))]
         os.makedirs(_copies_folder(), mode=0o700, exist_ok=True)
         _history.remove_incomplete(_copies_folder(), "copy.json")
+        _history.remove_unused(_copies_folder(), COPY_DAYS)
         folder = os.path.join(_copies_folder(), new_id())
         try:
             with Tree(self.path) as original:
@@ -212,6 +216,7 @@ class WorkspaceCopy:
         except FileNotFoundError as error:
             raise WorkspaceError(f"the copy {self.id} was discarded") from error
         try:
+            os.utime(self._folder)  # it is in use
             with Tree(self.workspace.path) as original, Tree(self.path) as copy:
                 return compare(original, copy, before, self._skip)
         except OSError as error:  # such as a folder that tools made unreadable

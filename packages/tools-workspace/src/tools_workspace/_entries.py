@@ -1,0 +1,99 @@
+"""Entries of a list of changes: one for each file, and one for the data of each repository, which names its commits."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tools_core.command import counted
+from tools_core.text import visible
+from tools_workspace._change import Change
+from tools_workspace._tree import Tree
+
+_OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38,62})")
+_MAX_COMMITS = 10  # that are named
+_MAX_OBJECT = 100_000  # bytes of a commit that are read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line of a list of changes, and the changes that belong to it: one, or those of the data of a repository."""
+
+    text: str
+    changes: tuple[Change, ...]
+    is_repository: bool = False
+
+    @property
+    def mark(self) -> str:
+        """Return the mark of the change; the data of a repository has none."""
+        return self.changes[0].mark
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def entries(changes: Iterable[Change], copy: Tree) -> list[Entry]:
+    """Return the entries of changes, in their order; a repository is at the place of its first change."""
+    result: dict[str, list[Change]] = {}
+    for change in changes:
+        repository = _repository(change)
+        result.setdefault(f"{repository}/" if repository else f"{change.kind} {change.path}", []).append(change)
+    listed = []
+    for group in result.values():
+        repository = _repository(group[0])
+        text = _describe(repository, group, copy) if repository else str(group[0])
+        listed.append(Entry(text=text, changes=tuple(group), is_repository=bool(repository)))
+    return listed
+
+
+def _repository(change: Change) -> str:
+    """Return the git directory to whose data a change belongs; nothing for other files, and for its control files."""
+    if change.mark:
+        return ""
+    parts = change.path.split("/")
+    return "/".join(parts[: parts.index(".git") + 1]) if ".git" in parts else ""
+
+
+def _describe(repository: str, changes: Sequence[Change], copy: Tree) -> str:
+    """Return commits, branches and tags, and the number of files."""
+    paths = {change.path[len(repository) + 1 :]: change for change in changes}
+    commits = sorted(filter(None, (_commit(copy, repository, path) for path in paths)), reverse=True)
+    parts = [f"{name} {subject}" for _, name, subject in commits[:_MAX_COMMITS]]
+    if parts:
+        more = len(commits) - len(parts)
+        parts = [f"{'commit' if len(commits) == 1 else f'{len(commits)} commits:'} {'; '.join(parts)}"]
+        parts += [f"and {more} more commits"] if more else []
+    for path, change in paths.items():
+        kind, _, name = path.removeprefix("refs/").partition("/")
+        if path.startswith("refs/") and name and change.type == "file" and kind in ("heads", "tags"):
+            action = "" if change.kind == "changed" else f"{change.kind} "
+            parts.append(f"{action}{'branch' if kind == 'heads' else 'tag'} {visible(name)}")
+    if "HEAD" in paths and paths["HEAD"].kind == "added":
+        parts.append("new repository")
+    elif "HEAD" in paths and (head := _head(copy, repository)):
+        parts.append(f"on {head}")
+    folder = f"{visible(repository)}: {counted(len(changes), 'file')}"
+    return f"{', '.join(parts)}  ({folder})" if parts else folder
+
+
+def _commit(copy: Tree, repository: str, path: str) -> tuple[int, str, str] | None:
+    """Return time, short name and subject of a commit in the copy; git itself would run what its configuration says."""
+    if not (match := _OBJECT.fullmatch(path)):
+        return None
+    with suppress(OSError, zlib.error, ValueError), copy.file(f"{repository}/{path}") as file:
+        data = zlib.decompressobj().decompress(file.read(_MAX_OBJECT), _MAX_OBJECT)
+        head, _, message = data.partition(b"\n\n")
+        if head.startswith(b"commit "):
+            time = re.search(rb"^committer .* (\d+) [+-]\d+$", head, re.MULTILINE)
+            subject = message.partition(b"\n")[0].decode(errors="replace")
+            return int(time[1]) if time else 0, (match[1] + match[2])[:7], visible(subject[:200])
+    return None
+
+
+def _head(copy: Tree, repository: str) -> str:
+    with suppress(OSError), copy.file(f"{repository}/HEAD") as file:
+        return visible(file.read(1000).decode(errors="replace").strip().removeprefix("ref: refs/heads/"))
+    return ""
