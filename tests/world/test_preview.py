@@ -332,6 +332,8 @@ def test_file_tools_see_a_copy_at_the_path_of_its_original(project):
         "answer = 'original'\n",
     )
     assert not (project / "a.txt").exists()
+    assert "Created" in sandboxed(copy, "write_file", path=".vscode/tasks.json", content="{}")
+    assert "version control" in sandboxed(copy, "write_file", path=".git/hooks/post-commit", content="evil")
 
 
 def test_ignored_folders_are_shared_read_only(project):

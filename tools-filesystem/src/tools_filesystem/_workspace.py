@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from tools_core import Context
 
+_REPOSITORIES = frozenset((".git", ".hg", ".svn", "git~1"))
+
 
 class Root(NamedTuple):
     """One folder of a workspace."""
@@ -48,5 +50,10 @@ class Workspace:
 
 
 def workspace_for(context: Context) -> Workspace:
-    """The workspace of a tool without its own: `Context.workspace`, `$ASK_TOOLS_WORKSPACE` or the current folder."""
-    return Workspace(workspace_path(context.workspace), read_only=is_read_only())
+    """Return the workspace of a tool without its own: `Context.workspace`, `$ASK_TOOLS_WORKSPACE` or the current folder.
+
+    In a copy of tools-workspace only repositories are protected: a person looks at the changes before they are applied.
+    """
+    folder = workspace_path(context.workspace)
+    protected = _REPOSITORIES if copied_from(os.path.abspath(folder)) else PROTECTED
+    return Workspace(folder, read_only=is_read_only(), protected=protected)
