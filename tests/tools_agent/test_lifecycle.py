@@ -76,7 +76,7 @@ def test_an_existing_session_is_not_seeded():
     assert roles(session) == ["user", "assistant"]
 
 
-def test_functions_as_options_receive_the_context_at_construction():
+def test_functions_as_options_receive_the_context_of_each_run():
     received = []
 
     class Greeter(Agent):
@@ -101,8 +101,11 @@ def test_functions_as_options_receive_the_context_at_construction():
     agent = Greeter(context={"user": "Ann", "provider": provider})
     agent.generate("go")
     assert received == ["Ann"]
-    assert agent.instruction_message.content == "Greet Ann."
+    assert provider.calls[0].messages[0].content == "Greet Ann."
     assert [definition["name"] for definition in provider.calls[0].tools] == ["greet"]
+    other = ScriptedProvider("Hello")
+    agent.generate("go", context={"user": "Bob", "provider": other})
+    assert other.calls[0].messages[0].content == "Greet Bob."
 
 
 def test_the_context_of_a_run_extends_the_agents(note):
@@ -361,7 +364,7 @@ def test_instructions_and_skills_messages_can_be_persisted(tmp_path):
     assert "Tidies folders." in seeds[1]["content"]
     session = Session(messages=[*seeds, User(content="Hi")])
     assert Agent(session, model=ScriptedProvider("Hello")).generate().content == "Hello"
-    assert agent.instruction_message is agent.instruction_message
+    assert agent.instruction_message == agent.instruction_message
 
 
 def test_max_steps_interrupts_before_the_last_calls_run(note, executed):

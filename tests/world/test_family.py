@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from pydantic import BaseModel
 
@@ -534,3 +536,133 @@ def test_an_approval_of_one_user_does_not_answer_for_another(delete, written):
         context = Context(state={"user": user}, run_id=run_id)
         found.append(executor.call_tool("delete", {"name": "a"}, context).ok)
     assert (found, asked) == ([True, True, False, True], ["ann", "bob", "ann"])
+
+
+# Options of a run
+
+
+def test_functions_among_the_options_see_the_context_and_the_session_of_the_run(write):
+    seen = []
+
+    def tools(context, session):
+        seen.append((context["user"], session.id))
+        return [write]
+
+    agent = Agent(
+        model=lambda context: ScriptedProvider(default=f"for {context['user']}"),
+        instructions=lambda context: f"You help {context['user']}.",
+        tools=tools,
+        store=open_store(":memory:"),
+    )
+    for user in ("ann", "bob", "ann"):
+        assert agent.generate("hi", session=user, context={"user": user}).content == f"for {user}"
+        assert Session.open(agent.store, user)[0].content == f"You help {user}."
+    assert seen == [("ann", "ann"), ("bob", "bob"), ("ann", "ann")]
+
+
+def test_a_stored_session_gets_the_current_instructions():
+    store = open_store(":memory:")
+    for text in ("Be brief.", "Be kind.", "Be kind."):
+        agent = Agent("s", store=store, model=ScriptedProvider("ok"), instructions=text)
+        agent.generate("hi")
+        sent = [message.content for message in agent.model.calls[0].messages if message.role == "system"]
+        assert sent == [text]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_run_takes_options_of_its_own(is_async, write, arun):
+    agent = Agent(model=ScriptedProvider(default="agent"), instructions="A", max_steps=5)
+
+    def generate(**options):
+        return arun(agent.agenerate("x", **options)) if is_async else agent.generate("x", **options)
+
+    other = ScriptedProvider(call("write", name="q"), "run")
+    assert generate(model=other, instructions="B", tools=[write], settings={"seed": 1}, max_steps=2).content == "run"
+    request = other.calls[0]
+    assert (request.messages[0].content, request.settings) == ("B", {"seed": 1})
+    assert [definition["name"] for definition in request.tools][0] == "write"
+    assert generate(model=ScriptedProvider("7"), output=int).output == 7
+    assert generate(model=ScriptedProvider(default=call("write", name="q")), tools=[write], max_steps=1).interrupted
+    assert generate().content == "agent"
+    last = agent.model.calls[-1]
+    assert (last.messages[0].content, last.tools, last.settings) == ("A", (), {})
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("max_steps", -1), ("max_steps", 0), ("max_steps", "3"), ("max_steps", True), ("max_tokens", 0), ("max_cost", -1)]
+    + [("max_cost", float("nan")), ("timeout", 0), ("tool_timeout", -1), ("output_retries", -1), ("max_depth", None)],
+)
+def test_a_limit_that_makes_no_sense_is_refused(option, value):
+    agent = Agent(model=ScriptedProvider(default="x"))
+    for use in (
+        lambda: Agent(model=ScriptedProvider("x"), **{option: value}),
+        lambda: type("Clerk", (Agent,), {option: value}),
+        lambda: setattr(agent, option, value),
+        lambda: agent.generate("x", **{option: value}),
+    ):
+        with pytest.raises(ValueError, match=option):
+            use()
+    assert agent.generate("x").completed
+
+
+def test_an_option_that_a_run_does_not_have_is_refused(arun):
+    agent = Agent(model=ScriptedProvider(default="x"))
+    with pytest.raises(TypeError, match="did you mean 'max_steps'"):
+        agent.generate("x", max_step=3)
+    with pytest.raises(TypeError, match="is not an option of a run"):
+        arun(agent.agenerate("x", name="other"))
+
+
+@pytest.fixture
+def slow():
+    """A tool that waits; it has the events `started` and `release`."""
+    started, release = threading.Event(), threading.Event()
+
+    @tool(read_only=True)
+    def slow() -> str:
+        """Wait."""
+        started.set()
+        release.wait(20)
+        return "x"
+
+    slow.started, slow.release = started, release
+    return slow
+
+
+def while_running(agent, slow, act, **options):
+    """Call `act` during a run, and return the response."""
+    responses = []
+    thread = threading.Thread(target=lambda: responses.append(agent.generate("x", **options)))
+    thread.start()
+    assert slow.started.wait(20)
+    act()
+    slow.release.set()
+    thread.join(20)
+    return responses[0]
+
+
+@pytest.mark.parametrize("kind", ["id", "object", "default"])
+def test_interrupt_and_steer_take_what_generate_takes(kind, slow):
+    session = Session(id="ann", store=open_store(":memory:"))
+    agent = Agent(session, model=first_then(call("slow"), "done"), tools=[slow])
+    named = {} if kind == "default" else {"session": "ann" if kind == "id" else session}
+    response = while_running(agent, slow, lambda: agent.interrupt("stop", **named), **named)
+    assert (response.outcome, response.interrupt_reason) == ("interrupted", "stop")
+    agent.steer("and now?", **named)
+    agent.model = ScriptedProvider("answer")
+    agent.generate(**named)
+    assert [message.content for message in agent.model.calls[0].messages if message.role == "user"] == ["x", "and now?"]
+
+
+def test_steering_by_id_reaches_the_active_run_and_no_other(slow):
+    agent = Agent(model=ScriptedProvider(call("slow"), "first", "second"), tools=[slow], store=open_store(":memory:"))
+    while_running(agent, slow, lambda: agent.steer("be quick", session="ann"), session="ann")
+    agent.generate("y", session="bob")
+    said = [
+        [message.content for message in Session.open(agent.store, name) if message.role == "user"]
+        for name in ("ann", "bob")
+    ]
+    assert said == [["x", "be quick"], ["y"]]
+    with pytest.raises(TypeError, match="pass store="):
+        Agent(model=ScriptedProvider("x")).interrupt(session="ann")

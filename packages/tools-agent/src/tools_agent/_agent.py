@@ -7,17 +7,30 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypedDict, Unpack
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack
+from weakref import WeakKeyDictionary
 
 from tools_agent._loop._drive import calling_back
 from tools_agent._loop._run import Run
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import System, Usage, User
-from tools_agent._options import NAMES, Options, check_class, check_name, hybridmethod, resolve
-from tools_agent._parts import Parts, skills_of
+from tools_agent._options import (
+    NAMES,
+    RUN_NAMES,
+    Options,
+    Setup,
+    check_class,
+    check_limit,
+    check_name,
+    check_options,
+    hybridmethod,
+    instruction_message,
+    is_function,
+)
+from tools_agent._parts import Parts
 from tools_agent._response import ContextT, Interrupted, OutputT, Response
 from tools_agent._session._session import Session
+from tools_agent._skills import Skills, skills_of
 from tools_agent._stores._store import Store
 
 if TYPE_CHECKING:
@@ -34,12 +47,13 @@ class _AsTool:
         return partial(AgentTool, owner if agent is None else agent)
 
 
-class RunOptions(TypedDict, Generic[ContextT], total=False):
+class RunOptions(Options, Generic[ContextT], total=False):
     """The keyword arguments of `Agent.generate` and the other methods that run an agent."""
 
     files: Sequence[Any] | None
     context: ContextT | None
     session: Session | str | None
+    output: Any
 
 
 class Agent(Generic[ContextT, OutputT]):
@@ -57,13 +71,13 @@ class Agent(Generic[ContextT, OutputT]):
     Clerk.generate("Sort the inbox.").content
     ```
 
-    `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, or of no argument. They
-    are called when the agent is created.
+    `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, of the context and a
+    `session`, or of no argument. They are called for each run. `generate` takes all options, for one run.
 
     Attributes:
         name: The name for `Agent.find` and sub-agents; by default the class name in snake case.
         model: `"PROVIDER:NAME"`, or a provider such as `OpenAIProvider(...)`.
-        instructions: The system message of each new session.
+        instructions: The system message of each new session; in later runs of the session, the current text.
         tools: A list, a registry or another mapping.
         runtime: Where tools run: a runtime, its name such as `"thread"`, or a function of the context.
         hooks: Plugins that wrap calls, the outermost first, such as `AuditLog`.
@@ -153,21 +167,19 @@ class Agent(Generic[ContextT, OutputT]):
         self._lock = RLock()
         self.parts = Parts(self)
         self._steering: WeakKeyDictionary[Session, list[User]] = WeakKeyDictionary()
+        self._steering_by_id: dict[str, list[User]] = {}  # for the next run of a stored session
         self.runs: dict[Session, Run] = {}  # the active ones
-        self.with_cut_output: WeakSet[Session] = WeakSet()
+        self.with_cut_output: set[str] = set()  # the keys of sessions
         self.context: dict[str, Any] = {"token_usage": Usage(), **dict(context or {})}
-        for name, value in ({**options, "output": output} if output is not None else options).items():
-            if name not in NAMES:
-                check_name(name, "an agent")
-                raise TypeError(f"{name!r} is not an option of an agent; there are {', '.join(NAMES)}")
+        own = {**options, "output": output} if output is not None else options
+        check_options(own, "an agent")
+        for name, value in own.items():
             setattr(self, name, value)
         self.name = self.name or "agent"
-        self.skills = skills_of(resolve(self.skills, self.context))
-        if self.skills is not None:
+        if not is_function(self.skills):
+            self.skills = skills_of(self.skills)
+        if isinstance(self.skills, Skills):
             self.context["skills"] = self.skills
-        instructions = resolve(self.instructions, self.context)
-        self.instruction_message = System(content=instructions) if instructions else None
-        self.skills_message = self.skills.message if self.skills is not None else None
         self.parts.check()
         if session is not None and not isinstance(session, Session | str):
             raise TypeError(
@@ -198,9 +210,22 @@ class Agent(Generic[ContextT, OutputT]):
         """Set an option, from the next run on. Raises TypeError for a misspelt one."""
         if name not in NAMES and not name.startswith("_") and not hasattr(self, name):
             check_name(name, "an agent")
+        if name in NAMES:
+            check_limit(name, value)
         super().__setattr__(name, value)
         if name in NAMES:
             self.parts.forget(name)
+
+    @property
+    def instruction_message(self) -> System | None:
+        """The system message of a new session, unless a function makes it for each run."""
+        return None if is_function(self.instructions) else instruction_message(self.instructions)
+
+    @property
+    def skills_message(self) -> System | None:
+        """The message that tells the model about the skills, unless a function finds them for each run."""
+        skills = None if is_function(self.skills) else skills_of(self.skills)
+        return None if skills is None else skills.message
 
     @property
     def session(self) -> Session:
@@ -224,6 +249,8 @@ class Agent(Generic[ContextT, OutputT]):
             files: Images, Audio or Files of the prompt, or dicts with `data` in base64 and `media_type`.
             context: Values for this run, in addition to the agent's.
             session: A session instead of the agent's, or its id in the store: one agent may run several at once.
+            **options: Options for this run instead of the agent's, such as `model`, `instructions`, `tools`, `output`
+                or `max_steps`.
 
         Raises: ProviderError, StoreError, SessionConflictError if a run of the session is active, and exceptions of
         callbacks and guardrails. The session keeps all messages up to then, and `generate()` continues it.
@@ -243,44 +270,67 @@ class Agent(Generic[ContextT, OutputT]):
         self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
     ) -> Response[OutputT]:
         """`generate` for coroutines."""
-        return await AsyncStream[OutputT](self.new_run(prompt, is_async=True, **options)).finish()
+        return await self._astream(prompt, options).finish()
 
     @hybridmethod
     def astream(
         self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
     ) -> AsyncStream[OutputT]:
         """`stream` for coroutines."""
-        return AsyncStream(self.new_run(prompt, is_async=True, **options))
+        return self._astream(prompt, options)
 
-    def interrupt(self, reason: Any = None, *, session: Session | None = None) -> None:
+    def _astream(self, prompt: str | User | None, options: RunOptions[ContextT]) -> AsyncStream[OutputT]:
+        check_options(options, "a run", RUN_NAMES)
+        return AsyncStream(lambda: self.new_run(prompt, is_async=True, **options))
+
+    def interrupt(self, reason: Any = None, *, session: Session | str | None = None) -> None:
         """Stop a run: in a callback its own, immediately, by raising Interrupted; elsewhere as soon as possible.
 
         The model's reply is truncated, and running tools are cancelled. Without an active run this does nothing.
-        `session` is by default the agent's.
+        `session` is what `generate` takes, by default the agent's.
         """
         run: Any = calling_back.get()
-        if run is not None and run.agent is self and session in (None, run.session):
+        if run is not None and run.agent is self and (session is None or run.is_of(session)):
             raise Interrupted(reason)
-        run = self.runs.get(session or self.session)
+        run = self._active_run(session)
         if run is not None:
             run.interrupt(reason)
 
-    def steer(self, message: str | User, *, session: Session | None = None) -> None:
-        """Add a user message to the session's active run, before its next request to the model; or to the next run."""
-        self.steering(session or self.session).append(message if isinstance(message, User) else User(content=message))
+    def steer(self, message: str | User, *, session: Session | str | None = None) -> None:
+        """Add a user message to the session's active run, before its next request to the model; or to the next run.
+
+        `session` is what `generate` takes, by default the agent's.
+        """
+        message = message if isinstance(message, User) else User(content=message)
+        with self._lock:
+            run = self._active_run(session)
+            if run is not None:
+                self.steering(run.session).append(message)
+            elif isinstance(session, str):
+                self._steering_by_id.setdefault(session, []).append(message)
+            else:
+                self.steering(session or self.session).append(message)
+
+    def _active_run(self, session: Session | str | None) -> Run | None:
+        if session is None:
+            session = self.session
+        if isinstance(session, Session):
+            return self.runs.get(session)
+        if self.store is None:
+            raise TypeError(f"the session {session!r} is in a store: pass store= to the agent")
+        with self._lock:
+            return next((run for run in self.runs.values() if run.is_of(session)), None)
 
     as_tool = _AsTool()
 
     def close(self) -> None:
         """Close the runtimes that this agent created, and the connections of its provider if `model` is a name."""
-        provider = self.parts.close()
-        if provider is not None:
+        for provider in self.parts.close():
             provider.close()
 
     async def aclose(self) -> None:
         """`close` for coroutines, which also closes the connections of this event loop."""
-        provider = self.parts.close()
-        if provider is not None:
+        for provider in self.parts.close():
             await provider.aclose()
 
     def __enter__(self) -> Self:
@@ -320,6 +370,24 @@ class Agent(Generic[ContextT, OutputT]):
         with self._lock:
             return self._steering.setdefault(session, [])
 
+    def start(self, run: Run) -> list[User]:
+        """Count a run among the active ones, and return the messages that wait for its session."""
+        with self._lock:
+            self.runs[run.session] = run
+            waiting = self.steering(run.session)
+            if run.session.store is not None and run.session.store is self.store:
+                waiting.extend(self._steering_by_id.pop(run.session.id, ()))
+            return waiting
+
+    def end(self, run: Run) -> None:
+        """Forget a run; messages that have not reached it wait for the next one."""
+        with self._lock:
+            del self.runs[run.session]
+            waiting = self.steering(run.session)
+            if waiting and run.is_by_id:
+                self._steering_by_id.setdefault(run.session.id, []).extend(waiting)
+                waiting.clear()
+
     def count(self, usage: Usage) -> None:
         """Add tokens to `context["token_usage"]`."""
         with self._lock:
@@ -347,20 +415,22 @@ class Agent(Generic[ContextT, OutputT]):
         call: Context | None = None,
         is_part: bool = False,
         is_async: bool = False,
+        **options: Any,
     ) -> Run:
         """Return a run, which has not started; with `call` for a call of the agent as a tool."""
         if not isinstance(prompt, str | User | None):
             raise TypeError(f"a prompt is text or a User, got {type(prompt).__name__}")
         if files and not isinstance(prompt, str):
             raise ValueError("files are part of a prompt: pass one, as text")
+        check_options(options, "a run", RUN_NAMES)
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
+        found = self.session if session is None else self._find_session(session)
         state = self._state(context, call, is_part=is_part)
-        is_overlaid = bool(context) or call is not None
-        tools, search, executor = self.parts.for_run(state, is_overlaid=is_overlaid)
+        setup = Setup(self, options, state, found)
+        parts = Parts(setup, self.parts, setup.own) if setup.own else self.parts
         return Run(
-            self, self.session if session is None else self._find_session(session), state, message, tools=tools,
-            search=search, executor=executor, workspace=resolve(self.workspace, state), call=call, is_part=is_part,
-            is_async=is_async,
+            self, found, setup, parts.for_run(), message, state, is_by_id=isinstance(session, str), call=call,
+            is_part=is_part, is_async=is_async,
         )  # fmt: skip
 
     def _state(self, context: Mapping[str, Any] | None, call: Context | None, *, is_part: bool) -> Mapping[str, Any]:

@@ -6,9 +6,12 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, TypeVar
+from math import inf
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, TypeVar
 
+from tools_agent._messages import System
 from tools_agent._providers._provider import Provider
+from tools_agent._skills import skills_of
 from tools_core import Registry, Tool
 
 P = ParamSpec("P")
@@ -49,7 +52,14 @@ class Options(TypedDict, total=False):
     max_depth: int
 
 
+_FUNCTIONS = ("model", "instructions", "tools", "skills", "workspace")  # options that may be functions of a run
 NAMES = (*Options.__annotations__, "output")
+RUN_NAMES = tuple(name for name in NAMES if name not in ("name", "heal"))  # for one run
+_LIMITS = {  # the smallest value of each limit; None is no limit
+    "max_steps": 1, "max_session_steps": 1, "max_tokens": 1, "output_budget": 1, "definition_budget": 0,
+}  # fmt: skip
+_NUMBERS = {"output_retries": 0, "max_depth": 0}
+_SECONDS = {"timeout": "seconds", "tool_timeout": "seconds", "max_cost": "US dollars"}
 _OTHERS = {  # options of other libraries
     "uses_tools": "tools", "tool_runtime": "runtime", "functions": "tools", "system_prompt": "instructions",
     "prompt": "instructions", "output_type": "output", "response_format": "output", "middleware": "hooks",
@@ -64,12 +74,45 @@ def check_name(name: str, owner: str) -> None:
         raise TypeError(f"{name!r} is not an option of {owner}; did you mean {match!r}?")
 
 
+def check_options(options: Mapping[str, Any], owner: str, names: Sequence[str] = NAMES) -> None:
+    """Raise TypeError for names that are not options, and ValueError for limits that make no sense."""
+    for name, value in options.items():
+        if name in ("files", "context", "session") and names is RUN_NAMES:
+            continue
+        if name not in names:
+            check_name(name, owner)
+            raise TypeError(f"{name!r} is not an option of {owner}; there are {', '.join(names)}")
+        check_limit(name, value)
+
+
+def check_limit(name: str, value: Any) -> None:
+    """Raise ValueError if an option is a limit, and its value makes no sense."""
+    smallest = _NUMBERS.get(name, _LIMITS.get(name))
+    may_be_none = name in _LIMITS or smallest is None
+    is_good = smallest is None or (isinstance(value, int) and not isinstance(value, bool) and value >= smallest)
+    if not is_good and not (value is None and may_be_none):
+        none = ", or None for no limit" if may_be_none else ""
+        raise ValueError(f"{name} is an integer of at least {smallest}{none}; got {value!r}")
+    if name in _SECONDS and value is not None and not (_is_number(value) and 0 < value < inf):
+        raise ValueError(f"{name} is a number of {_SECONDS[name]} above 0, or None for no limit; got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def instruction_message(instructions: Any) -> System | None:
+    """Return the system message for instructions."""
+    return System(id="instructions", content=str(instructions)) if instructions else None
+
+
 def check_class(cls: type) -> None:
     """Check the names of the options of a subclass, and let functions without `self` be functions of the context."""
     for name, value in list(vars(cls).items()):
         if name.startswith("_"):
             continue
         if name in NAMES:
+            check_limit(name, value)
             if inspect.isfunction(value) and next(iter(inspect.signature(value).parameters), "") != "self":
                 setattr(cls, name, staticmethod(value))
         elif not any(name in vars(base) for base in cls.__mro__[1:]):
@@ -101,15 +144,42 @@ def is_function(value: object) -> bool:
     return inspect.isroutine(value) or isinstance(value, partial)
 
 
-def resolve(value: Any, context: Mapping[str, Any]) -> Any:
-    """Return the value of an option; a function is called with the context or without arguments."""
+def resolve(value: Any, context: Any, session: object = None) -> Any:
+    """Return the value of an option; a function is called with the context and `session`, as far as it takes them."""
     if not is_function(value):
         return value
+    signature = inspect.signature(value)
+    keywords = {"session": session} if "session" in signature.parameters else {}
     try:
-        inspect.signature(value).bind(None)
+        signature.bind(None, **keywords)
     except TypeError:
-        return value()
-    return value(context)
+        return value(**keywords)
+    return value(context, **keywords)
+
+
+class Setup:
+    """The options of a run, as attributes: its own, else the agent's. Functions of the context have been called.
+
+    Attributes:
+        own: The options that are not the agent's.
+        seeds: The system messages that the session should have, by id; None for one that it need not have.
+    """
+
+    def __init__(self, agent: Any, own: Mapping[str, Any], context: Any, session: object) -> None:
+        values = {**{name: getattr(agent, name) for name in NAMES}, **own}
+        called = {name: resolve(values[name], context, session) for name in _FUNCTIONS if is_function(values[name])}
+        self.own: Mapping[str, Any] = {**own, **called}
+        self.context = context
+        vars(self).update(values, **called)
+        skills = skills_of(values["skills"] if "skills" not in called else called["skills"])
+        self.seeds: Mapping[str, System | None] = {
+            "instructions": instruction_message(called.get("instructions", values["instructions"])),
+            "skills": None if skills is None else skills.message,
+        }
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 def read_tools(tools: Any) -> dict[str, Tool]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
@@ -116,3 +116,10 @@ def _read(file: Path) -> tuple[dict[str, str], str]:
     if not isinstance(fields, dict):
         raise ValueError(f"{file}: its front matter is not a mapping of names to values")  # noqa: TRY004
     return {str(name): str(value).strip() for name, value in fields.items() if value is not None}, match[2]
+
+
+def skills_of(folders: Any) -> Skills | None:
+    """Return the skills of an agent's option."""
+    if folders is None or isinstance(folders, Skills):
+        return folders
+    return Skills([folders] if isinstance(folders, str | os.PathLike) else folders)

@@ -48,7 +48,7 @@ def delegate(
     """
     options = {}
     if (run := run_of(context.caller)) is not None:
-        options = {name: getattr(run.agent, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
+        options = {name: getattr(run.options, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
     elif isinstance(executor := getattr(context.caller, "executor", None), Executor):
         options = {name: getattr(executor, name) for name in _SHARED} | {"tool_timeout": executor.default_timeout}
     agent: Any = Agent(

@@ -98,7 +98,7 @@ class Calls:
         if is_cancelled and result.error_type == "cancelled" and id not in self._started:
             return
         if "cut" in result.metadata:
-            self._run.agent.with_cut_output.add(session)
+            self._run.agent.with_cut_output.add(session.key)
         message = yield self._run.write(session.log.finish_call, id, result)
         if result.halted:
             self.halted = result

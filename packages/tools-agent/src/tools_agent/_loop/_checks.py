@@ -25,7 +25,7 @@ class Checks:
         self.tripwire: Tripwire | None = None
         self.modifications: list[Modification] = []
         self._run = run
-        self._guardrails = run.agent.parts.guardrails
+        self._guardrails = run.parts.guardrails
 
     def check_input(self) -> Steps:
         """Pass the messages of the session through the guardrails."""

@@ -7,6 +7,7 @@ from threading import RLock
 from typing import Any
 
 from tools_agent._messages import Usage
+from tools_agent._response import Interrupted
 
 
 def run_of(caller: object) -> Any:
@@ -26,22 +27,20 @@ class Budget:
         usage: The tokens.
         cost: The price in US dollars, if a limit needs it.
         steps: The requests for a reply.
+        needs_price: Whether a limit is a price.
         before: What an earlier run had used that waited for the user, and that this one continues.
     """
 
-    def __init__(self, limits: Mapping[str, float | None], outer: Budget | None) -> None:
+    def __init__(self, limits: Mapping[str, float | None], outer: Budget | None, *, is_part: bool) -> None:
+        self.needs_price: bool = limits["max_cost"] is not None or (outer is not None and outer.needs_price)
         self.usage = Usage()
         self.cost = 0.0
         self.steps = 0
         self.before: Mapping[str, Any] = {}
         self._limits = limits
+        self._is_part = is_part  # its replies are those of a program, not of a model
         self._outer = outer
         self._lock: RLock = RLock() if outer is None else outer._lock
-
-    @property
-    def needs_price(self) -> bool:
-        """Whether a limit is a price."""
-        return self._limits.get("max_cost") is not None or (self._outer is not None and self._outer.needs_price)
 
     def add(self, usage: Usage, cost: float) -> None:
         """Count a reply."""
@@ -57,21 +56,22 @@ class Budget:
         spent = {"max_steps": self.steps, "max_tokens": tokens, "max_cost": self.cost}
         return {name: value + self.before.get(name, 0) for name, value in spent.items()}
 
-    def reached(self) -> str | None:
+    def check(self, *, is_step: bool = False) -> None:
+        """Raise Interrupted at a limit; count a request for a reply if there is none."""
+        with self._lock:
+            limit = self._reached()
+            if limit is not None:
+                raise Interrupted(limit)
+            if is_step and not self._is_part:
+                self._count_step()
+
+    def _reached(self) -> str | None:
         """Return the name of a limit that has been reached."""
         for name, value in self.spent().items():
-            limit = self._limits.get(name)
+            limit = self._limits[name]
             if limit is not None and value >= limit:
                 return name
-        return None if self._outer is None else self._outer.reached()
-
-    def start_step(self) -> str | None:
-        """Count a request for a reply; return the name of the limit that does not allow it."""
-        with self._lock:
-            limit = self.reached()
-            if limit is None:
-                self._count_step()
-            return limit
+        return None if self._outer is None else self._outer._reached()
 
     def _count_step(self) -> None:
         self.steps += 1

@@ -36,10 +36,10 @@ class Replies:
         self.output: Any = None
         self.problem: str | None = None
         self._run = run
-        parts = run.agent.parts
+        parts = run.parts
         self._type = parts.output
         self._provider, self._model = parts.provider
-        self._reader = parts.budget.tool  # of results that were cut
+        self._reader = parts.reader  # of results that were cut
         self._source: Source | AsyncSource | None = None  # of the reply that the model is sending
 
     def wake(self) -> None:
@@ -50,7 +50,7 @@ class Replies:
     def request(self) -> Steps:
         """Request the next reply and add it to the session. Return None if a guardrail blocks it."""
         run, session = self._run, self._run.session
-        window = run.agent.window
+        window = run.options.window
         if window is None:
             messages = session.messages
         else:
@@ -75,7 +75,9 @@ class Replies:
     def _definitions(self, messages: Sequence[Message]) -> tuple[list[Any], list[Any]]:
         """Return the definitions that the model sees from the start, and the ones that the provider loads later."""
         run, search = self._run, self._run.search
-        has_reader = search is not None or run.session in run.agent.with_cut_output  # always: the list must not change
+        has_reader = (
+            search is not None or run.session.key in run.agent.with_cut_output
+        )  # always: the list must not change
         hidden = {} if search is None else search.tools
         tools = [
             {**tool.definition, "name": name}
@@ -113,14 +115,14 @@ class Replies:
         is_shown: bool = True,
     ) -> Steps:
         """Send a request to the model, yield the deltas of its reply if the user may see them, and return the reply."""
-        run, agent = self._run, self._run.agent
+        run, options = self._run, self._run.options
         provider = self._provider
-        run.check_budget(is_step=is_shown)
+        run.budget.check(is_step=is_shown)
         if run.budget.needs_price and self._model:
             check_price(provider, self._model)
         request = Request(
-            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=agent.settings,
-            timeout=agent.timeout, output_schema=None if output is None else output.schema,
+            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=options.settings,
+            timeout=options.timeout, output_schema=None if output is None else output.schema,
         )  # fmt: skip
         source = run.source(lambda: provider.stream(request), lambda: provider.astream(request), ahead=_AHEAD)
         reply: Assistant | None = None

@@ -36,7 +36,7 @@ def resumed(run: Run, calls: Sequence[ToolCall], context: Context) -> Steps:
         result = yield from _verify(run, call, context)
         if result is not None:
             pairs.append((call, None if not result.output else _verified(result)))
-        elif run.agent.on_unknown != "ask":
+        elif run.options.on_unknown != "ask":
             pairs.append((call, Result.error(_UNKNOWN, type="outcome_unknown")))
         elif state.pending is None or not state.pending.get("was_started"):
             yield run.write(log.ask_approval, call.id, _request(call))

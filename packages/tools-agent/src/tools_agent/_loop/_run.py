@@ -22,10 +22,11 @@ from tools_agent._response import Interrupted, Response
 
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
+    from tools_agent._loop._run_parts import RunParts
+    from tools_agent._options import Setup
     from tools_agent._session._session import Session
-    from tools_core import Context, Tool
-    from tools_core.search import ToolSearch
-    from tools_runtime import Executor
+    from tools_agent._session._transcript import Change
+    from tools_core import Context
 
 _log = logging.getLogger("tools_agent")
 _REPEAT = "Your reply does not match the required output: {}. Reply again with output that matches."
@@ -42,27 +43,29 @@ class Run:
         self,
         agent: Agent[Any, Any],
         session: Session,
-        context: Mapping[str, Any],
+        options: Setup,
+        parts: RunParts,
         prompt: User | None,
+        context: Mapping[str, Any],
         *,
-        tools: Mapping[str, Tool],
-        search: ToolSearch | None,
-        executor: Executor,
-        workspace: Any,
+        is_by_id: bool = False,
         call: Context | None = None,
         is_part: bool = False,
         is_async: bool = False,
     ) -> None:
         self.agent = agent
         self.session = session
+        self.options = options
+        self.parts = parts
         self.context = context
-        self.tools = tools
-        self.search = search
-        self.executor = executor
-        self.workspace = workspace
+        self.tools = parts.tools
+        self.search = parts.search
+        self.executor = parts.executor
+        self.workspace = options.workspace
+        self.is_by_id = is_by_id
         self.call = call
         self.outer: Any = None if call is None else call.caller
-        self.caller: Run | None = run_of(self.outer)
+        self.caller: Run | None = None if call is None else run_of(call.caller)
         self.is_part = is_part
         self.owner: Run = self.caller.owner if is_part and self.caller is not None else self
         self.run_id: str = session.key if call is None or not is_part else call.run_id
@@ -71,15 +74,15 @@ class Run:
         self.depth: int = 0 if self.caller is None else self.caller.depth + 1
         self.blocks = session.store is not None
         self.id = uuid4().hex
-        limits = {name: getattr(agent, name) for name in ("max_steps", "max_tokens", "max_cost")}
-        self.budget: Budget = Budget(limits, None if self.caller is None else self.caller.budget)
+        limits = {name: getattr(options, name) for name in ("max_steps", "max_tokens", "max_cost")}
+        self.budget: Budget = Budget(limits, None if self.caller is None else self.caller.budget, is_part=is_part)
         self.response: Response[Any] | None = None
         self.calls = Calls(self)
         self.replies = Replies(self)
         self.checks = Checks(self)
         self._lock = Lock()
         self._prompt = prompt
-        self._steering = agent.steering(session)
+        self._steering: list[User] = []
         self._output_retries = 0
         self._interrupt: tuple[Any] | None = None
         self._ended: dict[str, Any] = {}  # the outcome and other attributes of the response
@@ -87,7 +90,7 @@ class Run:
 
     def inherited(self, option: str) -> Any:
         """Return `approve` or `on_ask` of the agent, else of the nearest caller that has it."""
-        value = getattr(self.agent, option)
+        value = getattr(self.options, option)
         member = self.outer
         while value is None and member is not None:
             if isinstance(member, Run):
@@ -95,6 +98,11 @@ class Run:
             value = getattr(member.executor, option, None)
             member = member.outer
         return self.call.on_ask if value is None and option == "on_ask" and self.call is not None else value
+
+    def is_of(self, session: Session | str) -> bool:
+        """Return whether this is a run of a session, which may be named by its id in the agent's store."""
+        own = self.session
+        return own is session or (own.id == session and own.store is not None and own.store is self.agent.store)
 
     def interrupt(self, reason: Any) -> None:
         """Stop the run as soon as possible; from any thread."""
@@ -117,12 +125,6 @@ class Run:
             member = member.caller
         for agent in agents.values():
             agent.count(usage)
-
-    def check_budget(self, *, is_step: bool) -> None:
-        """Raise Interrupted if a limit does not allow another request to the model."""
-        limit = self.budget.start_step() if is_step and not self.is_part else self.budget.reached()
-        if limit is not None:
-            raise Interrupted(limit)
 
     # ------------------------------------------------------------------------------------------------ effects
 
@@ -149,11 +151,10 @@ class Run:
 
     def steps(self) -> Steps:
         """Run until there is a response."""
-        runs = self.agent.runs
         if self.is_async:
             self.event_loop = asyncio.get_running_loop()
         yield self.write(self.session.log.begin, self.id)
-        runs[self.session] = self
+        self._steering = self.agent.start(self)
         try:
             try:
                 yield from self._begin()
@@ -165,7 +166,7 @@ class Run:
             yield from self._fail(error)
             raise
         finally:
-            del runs[self.session]
+            self.agent.end(self)
             self.agent.parts.release(self.executor)
             yield self.write(self.session.log.end)
         if self.response is not None and self.response.interrupted:
@@ -176,7 +177,7 @@ class Run:
         session = self.session
         if self._prompt is None:
             self.budget.before = session.log.spent
-        yield self.write(session.log.start_run, self._prompt)
+        yield self.write(session.log.start_run, self._prompt, self._new_seeds())
         self._check_messages()
         last = [call.id for call in session.pending_tool_calls]
         stale = [id for id in session.orphaned_tool_call_ids if id not in last]
@@ -185,6 +186,22 @@ class Run:
         yield from self.checks.check_input()
         self._end_if_blocked()
         self._check_messages()
+
+    def _new_seeds(self) -> list[Change]:
+        """Return the changes that give the session the current instructions and skills."""
+        transcript, after = self.session.log.transcript, ""
+        changes: list[Change] = []
+        is_new = not transcript.entries
+        for name, message in self.options.seeds.items():
+            if message is None:
+                continue
+            old = transcript.find(name)
+            if old is not None and old.message.content != message.content:
+                changes.append(("update", {"message": message}))
+            elif old is None and (is_new or name in self.options.own):
+                changes.append(("message", {"message": message, "after": after}))
+            after = name
+        return changes
 
     def _check_messages(self) -> None:
         if not self._ended and all(isinstance(message, System) for message in self.session):
@@ -232,7 +249,7 @@ class Run:
 
     def _continue(self, reply: Assistant) -> Steps:
         """Complete the run with a reply, unless it has tool calls or invalid output, or the user has steered it."""
-        is_repeated = self.replies.problem is not None and self._output_retries < self.agent.output_retries
+        is_repeated = self.replies.problem is not None and self._output_retries < self.options.output_retries
         if reply.tool_calls or is_repeated:
             self._check_limits()
         if is_repeated:
@@ -252,8 +269,8 @@ class Run:
 
     def _check_limits(self) -> None:
         """Raise Interrupted if a limit does not allow calls, which another request to the model would follow."""
-        self.check_budget(is_step=False)
-        limit = self.agent.max_session_steps
+        self.budget.check()
+        limit = self.options.max_session_steps
         if limit is not None and self.session.log.reply_count >= limit:
             raise Interrupted("max_session_steps")
 
@@ -272,7 +289,7 @@ class Run:
 
     def _finish(self) -> Steps:
         session, attributes = self.session, self._ended
-        if attributes["outcome"] == "interrupted" and self.agent.heal:
+        if attributes["outcome"] == "interrupted" and self.options.heal:
             orphans = [id for id in session.orphaned_tool_call_ids if not session.log.is_waiting(id)]
             self._healed += yield self.write(session.log.close_calls, orphans)
         yield self._finish_run(attributes["outcome"], attributes.get("interrupt_reason"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, cast
 from weakref import WeakKeyDictionary
 
 from tools_agent._loop._drive import adrive, drive
@@ -24,14 +24,15 @@ _closing: WeakKeyDictionary[Session, asyncio.Task[None]] = (
 
 
 class _Base(Generic[OutputT]):
-    _run: Run
+    _run: Run | None
 
     @property
     def response(self) -> Response[OutputT]:
         """The response, once the stream has ended. Raises RuntimeError before."""
-        if self._run.response is None:
+        response = None if self._run is None else self._run.response
+        if response is None:
             raise RuntimeError("there is no response before the stream has ended: iterate over it first")
-        return self._run.response
+        return response
 
 
 class Stream(_Base[OutputT], Iterator[Any]):
@@ -41,7 +42,7 @@ class Stream(_Base[OutputT], Iterator[Any]):
     """
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run: Run | None = run
         self._events = drive(run.steps())
 
     def __iter__(self) -> Iterator[Any]:  # noqa: PYI034
@@ -70,18 +71,22 @@ class Stream(_Base[OutputT], Iterator[Any]):
 class AsyncStream(_Base[OutputT], AsyncIterator[Any]):
     """`Stream` for coroutines."""
 
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._events = adrive(run.steps())
+    def __init__(self, make: Callable[[], Run]) -> None:
+        self._make = make  # it may read the session from a store, and calls functions of the user
+        self._run: Run | None = None
+        self._events: AsyncGenerator[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # while the run is active
 
     def __aiter__(self) -> AsyncIterator[Any]:  # noqa: PYI034
         return _AsyncLoop(self)
 
     async def __anext__(self) -> Any:
+        if self._events is None:
+            self._run = await asyncio.to_thread(self._make)
+            self._events = adrive(self._run.steps())
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-            await _closed(self._run.session)
+            await _closed(cast("Run", self._run).session)
         try:
             return await anext(self._events)
         except BaseException:
@@ -97,7 +102,8 @@ class AsyncStream(_Base[OutputT], AsyncIterator[Any]):
     async def aclose(self) -> None:
         """End the run if it has not ended."""
         self._loop = None
-        await self._events.aclose()
+        if self._events is not None:
+            await self._events.aclose()
 
     def _leave(self) -> None:
         """Start to end the run, if it has not ended."""
@@ -110,7 +116,9 @@ class AsyncStream(_Base[OutputT], AsyncIterator[Any]):
                     loop.call_soon_threadsafe(self._start_closing, loop)
 
     def _start_closing(self, loop: asyncio.AbstractEventLoop) -> None:
-        _closing[self._run.session] = loop.create_task(self._events.aclose())
+        run, events = self._run, self._events
+        if run is not None and events is not None:
+            _closing[run.session] = loop.create_task(events.aclose())
 
     async def __aenter__(self) -> Self:
         return self

@@ -45,9 +45,9 @@ class AgentTool(Tool):
     def execute(self, context: Context, prompt: Annotated[str, "The whole task; the agent sees nothing else"]) -> Any:
         """Hand a task to an agent."""
         caller, agent = run_of(context.caller), self._agent
-        if caller is not None and caller.depth >= caller.agent.max_depth:
+        if caller is not None and caller.depth >= caller.options.max_depth:
             raise ToolError(
-                f"agents may call each other {caller.agent.max_depth} deep: do it yourself", "limit_exceeded"
+                f"agents may call each other {caller.options.max_depth} deep: do it yourself", "limit_exceeded"
             )
         if not isinstance(agent, type):
             return Delegation(self, agent, context, {"prompt": prompt}).start()

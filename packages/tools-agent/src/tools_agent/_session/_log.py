@@ -76,9 +76,9 @@ class SessionLog:
         if self.store is not None and run is not None:
             self.store.release(self.id, run)
 
-    def start_run(self, prompt: Message | None = None) -> None:
-        """Record that a run starts, with its prompt."""
-        changes: list[Change] = [("run_started", {})]
+    def start_run(self, prompt: Message | None = None, changes: Sequence[Change] = ()) -> None:
+        """Record that a run starts, with its prompt after other changes."""
+        changes = [("run_started", {}), *changes]
         if prompt is not None:
             changes.append(("message", {"message": prompt}))
         self.write(changes)
