@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from typing import Annotated, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from tools_agent import Agent, Assistant, Block, Guardrail, ScriptedProvider, Session, Usage, open_store
+from tools_agent import Agent, Assistant, Block, Guardrail, ScriptedProvider, Session, SQLiteStore, Usage, open_store
 from tools_core import Context, Halt, Result, Tool, ToolCall, tool
 from tools_runtime import Approvals, Executor, Policy, hookimpl
 from tools_runtime.plugins import RateLimit
@@ -580,7 +582,7 @@ def test_a_run_takes_options_of_its_own(is_async, write, arun):
     assert generate(model=other, instructions="B", tools=[write], settings={"seed": 1}, max_steps=2).content == "run"
     request = other.calls[0]
     assert (request.messages[0].content, request.settings) == ("B", {"seed": 1})
-    assert [definition["name"] for definition in request.tools][0] == "write"
+    assert request.tools[0]["name"] == "write"
     assert generate(model=ScriptedProvider("7"), output=int).output == 7
     assert generate(model=ScriptedProvider(default=call("write", name="q")), tools=[write], max_steps=1).interrupted
     assert generate().content == "agent"
@@ -590,8 +592,16 @@ def test_a_run_takes_options_of_its_own(is_async, write, arun):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("max_steps", -1), ("max_steps", 0), ("max_steps", "3"), ("max_steps", True), ("max_tokens", 0), ("max_cost", -1)]
-    + [("max_cost", float("nan")), ("timeout", 0), ("tool_timeout", -1), ("output_retries", -1), ("max_depth", None)],
+    [
+        *(("max_steps", value) for value in (-1, 0, "3", True)),
+        ("max_tokens", 0),
+        ("max_cost", -1),
+        ("max_cost", float("nan")),
+        ("timeout", 0),
+        ("tool_timeout", -1),
+        ("output_retries", -1),
+        ("max_depth", None),
+    ],
 )
 def test_a_limit_that_makes_no_sense_is_refused(option, value):
     agent = Agent(model=ScriptedProvider(default="x"))
@@ -666,3 +676,110 @@ def test_steering_by_id_reaches_the_active_run_and_no_other(slow):
     assert said == [["x", "be quick"], ["y"]]
     with pytest.raises(TypeError, match="pass store="):
         Agent(model=ScriptedProvider("x")).interrupt(session="ann")
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        (str, "hello", "hello"),
+        (str, '"quoted"', '"quoted"'),
+        (str, "7", "7"),
+        (str, '{"a": 1}', '{"a": 1}'),
+        (Annotated[str, Field(min_length=2)], "hello", "hello"),
+        (str | Answer, "I do not know.", "I do not know."),
+        (str | Answer, '{"name": "Ann", "age": 3}', Answer(name="Ann", age=3)),
+        (Answer | None | str, '{"name": "Ann"}', '{"name": "Ann"}'),
+        (int | str, "7", 7),
+        (Literal["red", "blue"], "red", "red"),
+        (Literal["red", "blue"], '"blue"', "blue"),
+    ],
+)
+def test_a_type_of_output_may_be_or_include_text(kind, reply, value):
+    agent = Agent(model=ScriptedProvider(default=reply), output=kind)
+    response = agent.generate("x")
+    assert (response.outcome, response.output) == ("completed", value)
+    assert (agent.model.calls[0].output_schema is None) == (kind != Literal["red", "blue"])
+
+
+def test_a_text_that_does_not_fit_is_sent_back():
+    agent = Agent(model=ScriptedProvider("no", "hello"), output=Annotated[str, Field(min_length=3)])
+    assert agent.generate("x").output == "hello"
+    assert "at least 3" in agent.model.calls[1].messages[-1].content
+
+
+# Threads
+
+
+def test_functions_of_the_user_and_stores_leave_the_event_loop_free(arun, write):
+    """Each function waits for something that only happens while the event loop runs."""
+    loops = []
+
+    def block(*_, **__):
+        is_running = threading.Event()
+        loops[0].call_soon_threadsafe(is_running.set)
+        assert is_running.wait(10), "the event loop stood still"
+
+    class Slow(Guardrail):
+        def process_input(self, messages, context):
+            block()
+
+        def process_output(self, reply, messages, context):
+            block()
+
+    class Store(SQLiteStore):
+        def open(self, session):
+            block()
+            return super().open(session)
+
+        def append(self, session, records, *, after, owner=None):
+            block()
+            return super().append(session, records, after=after, owner=owner)
+
+    def instructions(context):
+        block()
+        return "Be brief."
+
+    class Audit:
+        @hookimpl
+        def before_tool_call(self, call):
+            block()
+
+    async def main():
+        import asyncio
+
+        loops.append(asyncio.get_running_loop())
+        session = Session(id="other")
+        session.on_message(block)
+        options = {"guardrails": [Slow], "hooks": [Audit()], "approve": block, "tools": [write], "policy": rules()}
+        agent = Agent(
+            model=first_then(call("write", name="q")), instructions=instructions, store=Store(":memory:"), **options
+        )
+        assert (await agent.agenerate("x", session="new")).interrupted  # nobody has approved
+        assert (await agent.agenerate("x", session=session)).interrupted
+
+    arun(main())
+
+
+@pytest.mark.parametrize("nesting", [0, 1])
+def test_an_inline_tool_without_a_limit_runs_in_the_thread_of_its_caller(nesting):
+    database = sqlite3.connect(":memory:")
+    threads = []
+
+    @tool
+    def rows(context: Context) -> int:
+        """Count rows."""
+        threads.append(threading.get_ident())
+        context.progress(1)
+        return database.execute("select 1").fetchone()[0]
+
+    options = {"runtime": "inline", "tool_timeout": None}
+    tools = [rows]
+    model = ScriptedProvider([call("rows", "1"), call("rows", "2")], "done")
+    if nesting:
+        tools, model = [agent_tool(model, rows, **options)], ScriptedProvider(call("clerk", prompt="a"), "done")
+    agent = Agent(model=model, tools=tools, **options)
+    events = [type(event).__name__ for event in agent.stream("x") if type(event).__name__.startswith("Tool")]
+    assert threads == [threading.get_ident()] * 2
+    assert events.count("ToolProgress") == 2
+    assert events.index("ToolStarted") < events.index("ToolProgress") < events.index("ToolFinished")
+    assert all(message.result.ok for message in results(agent.session))

@@ -11,10 +11,10 @@ from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import Do, Steps, wait_for
 from tools_agent._loop._family import run_of
 from tools_agent._loop._resume import resumed
-from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
+from tools_agent._loop._sources import END, WAKE, AsyncSource, DirectSource, Source
 from tools_agent._response import Interrupted
 from tools_core import Approval, ApprovalRequest, Context, Question, Result, Tool, ToolCall
-from tools_runtime import Event, hookimpl
+from tools_runtime import Event, InlineRuntime, hookimpl
 
 if TYPE_CHECKING:
     from tools_agent._loop._run import Run
@@ -33,7 +33,7 @@ class Calls:
         self._session = run.session
         self._lock = Lock()
         self._context: Context | None = None
-        self._source: Source | AsyncSource | None = None
+        self._source: Source | DirectSource | AsyncSource | None = None
         self._started: set[str] = set()
         self._received: set[str] = set()
         self._failure: Exception | None = None
@@ -64,10 +64,7 @@ class Calls:
             if result is not None:
                 yield from self._receive(call, result, notify=True)
         calls = [call for call, result in pairs if result is None]
-        source = self._source = run.source(
-            lambda: run.executor.iterate(calls, context, as_completed=True),
-            lambda: run.executor.aiterate(calls, context, as_completed=True),
-        )
+        source = self._source = self._source_of(calls, context)
         try:
             run.check()  # again, since an interrupt reaches the calls only from now on
             while (item := (yield Do(source.next))) is not END:
@@ -83,6 +80,24 @@ class Calls:
         finally:
             self._context = self._source = None
             yield Do(source.close)
+
+    def _source_of(self, calls: Sequence[ToolCall], context: Context) -> Source | DirectSource | AsyncSource:
+        """Return the source of results: in the caller's thread if a tool of the batch runs there."""
+        run, executor = self._run, self._run.executor
+        if not run.is_async and run.options.runtime is not None and any(map(self._is_direct, calls)):
+            return DirectSource(lambda: executor.iterate(calls, context, as_completed=True))
+        return run.source(
+            lambda: executor.iterate(calls, context, as_completed=True),
+            lambda: executor.aiterate(calls, context, as_completed=True),
+        )
+
+    def _is_direct(self, call: ToolCall) -> bool:
+        """Return whether a tool runs in the thread of its caller: inline, and without a limit."""
+        run, tool = self._run, self._run.tools.get(call.name)
+        if tool is None or tool.timeout is not None:
+            return False
+        has_limit = run.options.tool_timeout is not None and not tool.manages_timeout
+        return not has_limit and isinstance(run.executor.runtime_of(call.name, self._context), InlineRuntime)
 
     def _receive(self, call: ToolCall, result: Result, *, notify: bool) -> Steps:
         """Record a result, unless the call waits for approval or was cancelled before it started."""
@@ -106,7 +121,7 @@ class Calls:
         if notify:
             yield from self._run.notify(message)
 
-    def _stop(self, source: Source | AsyncSource) -> Steps:
+    def _stop(self, source: Source | DirectSource | AsyncSource) -> Steps:
         """Cancel the running calls, and record how each of them ended."""
         self.cancel()
         session = self._session

@@ -31,6 +31,8 @@ class Checks:
         """Pass the messages of the session through the guardrails."""
         run = self._run
         for guardrail in self._guardrails:
+            if type(guardrail).process_input is Guardrail.process_input:
+                continue
             messages = run.session.messages
             answer = yield run.call_back(guardrail.process_input, messages, run.context)
             if isinstance(answer, Block):
@@ -46,6 +48,8 @@ class Checks:
         """Pass a reply through the guardrails. Return None if one blocks it."""
         run = self._run
         for guardrail in self._guardrails:
+            if type(guardrail).process_output is Guardrail.process_output:
+                continue
             answer = yield run.call_back(guardrail.process_output, reply, run.session.messages, run.context)
             if isinstance(answer, Block):
                 yield self._block(guardrail, "after", answer)

@@ -25,7 +25,7 @@ class Do(NamedTuple):
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
-    blocks: bool = False  # it waits for a disk: in a worker thread, if there is an event loop
+    blocks: bool = False  # it may block: in a worker thread, if there is an event loop
 
 
 class Closed(BaseException):

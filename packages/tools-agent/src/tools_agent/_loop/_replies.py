@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tools_agent._events import Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
 from tools_agent._loop._drive import Do, Steps
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
-from tools_agent._messages import Assistant, Message, Usage
+from tools_agent._messages import Assistant, Message, System, Usage
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of
 from tools_agent._search import matches_of
@@ -55,6 +55,9 @@ class Replies:
             messages = session.messages
         else:
             messages = yield from window.fit(session, partial(self._send, is_shown=False))
+        if self._type is not None and self._type.hint:
+            place = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+            messages = [*messages[:place], System(content=self._type.hint), *messages[place:]]
         tools, deferred = self._definitions(messages)
         reply = yield from self._send(messages, tools, deferred, self._type)
         self.count += 1

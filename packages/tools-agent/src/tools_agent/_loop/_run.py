@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import iscoroutinefunction
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -140,7 +141,7 @@ class Run:
 
     def call_back(self, function: Callable[..., Any], *arguments: Any) -> Do:
         """Call a function or coroutine function of the user, which may interrupt the run."""
-        return Do(call_back, (self, function, *arguments))
+        return Do(call_back, (self, function, *arguments), blocks=not iscoroutinefunction(function))
 
     def notify(self, message: Message) -> Steps:
         """Call the session's callbacks with a new reply or result."""
@@ -183,9 +184,10 @@ class Run:
         stale = [id for id in session.orphaned_tool_call_ids if id not in last]
         if stale:  # no run runs the calls of older replies, and the model must not see them without results
             self._healed += yield self.write(session.log.close_calls, stale)
-        yield from self.checks.check_input()
-        self._end_if_blocked()
-        self._check_messages()
+        if self.parts.guardrails:
+            yield from self.checks.check_input()
+            self._end_if_blocked()
+            self._check_messages()
 
     def _new_seeds(self) -> list[Change]:
         """Return the changes that give the session the current instructions and skills."""
@@ -241,7 +243,8 @@ class Run:
         while self._steering:
             yield self.write(self.session.log.add, self._steering[0])
             self._steering.pop(0)
-        yield from self.checks.check_input()
+        if self.parts.guardrails:
+            yield from self.checks.check_input()
 
     def _end_if_blocked(self) -> None:
         if self.checks.tripwire is not None:

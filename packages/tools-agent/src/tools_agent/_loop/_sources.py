@@ -101,6 +101,33 @@ class Source(_Base):
             wait([self._worker], timeout=_CLOSE_GRACE)
 
 
+class DirectSource(_Base):
+    """An iterator in the thread of the loop; events that arrive while it works come before its item."""
+
+    def __init__(self, iterate: Callable[[], Iterator[Any]]) -> None:
+        super().__init__()
+        self._items: Any = iterate()
+
+    def put(self, event: Any) -> None:
+        """Add an event; from any thread."""
+        self._arrived.append(event)
+
+    def next(self) -> Any:
+        """Return the next item or event; END after the last item."""
+        if self._has_ended:
+            return END
+        if not self._arrived:
+            try:
+                self.put(_Item(next(self._items, END)))
+            except Exception as error:  # noqa: BLE001  (raised after the events before it)
+                self.put(_Item(None, error))
+        return self._take()
+
+    def close(self) -> None:
+        """Stop the iterator."""
+        self._items.close()
+
+
 class AsyncSource(_Base):
     """An asynchronous iterator in a task."""
 
