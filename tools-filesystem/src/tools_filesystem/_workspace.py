@@ -50,7 +50,7 @@ class Workspace:
 
 
 def workspace_for(context: Context) -> Workspace:
-    """Return the workspace of a tool without its own: `Context.workspace`, `$ASK_TOOLS_WORKSPACE` or the current folder.
+    """Return the workspace of a tool without its own: the context's, `$ASK_TOOLS_WORKSPACE`, or the current folder.
 
     In a copy of tools-workspace only repositories are protected: a person looks at the changes before they are applied.
     """
