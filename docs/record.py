@@ -1,7 +1,7 @@
 """Record `ask-tools run --preview` and `ask-tools chat` as pictures: `python docs/record.py` writes docs/images/*.svg.
 
 Each is a real process in a pseudo-terminal, with the model `scripted:demo`. Durations, ids and paths are replaced, so
-that two recordings are equal. Needs the extra `chat` of tools-agent, tools-workspace, tools-shell and pyte.
+that two recordings are equal. Needs tools-cli and pyte.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ MODULES = sorted(path for source in SOURCES for path in source.rglob("*.py"))
 STDLIB_ONLY = [path for path in MODULES if {"tools_core", "tools_scaffold"} & set(path.parts)]
 PUBLIC_MODULES = {
     "tools_adapters.rigging",
-    "tools_agent.approval",  # for programs that ask a person
+    "tools_agent.approval",  # for programs whose sessions remember answers
     "tools_agent.delegation",  # for tools whose calls run other calls
     "tools_core.command",  # for packages that add sub-commands
     "tools_core.files",  # for tools that change files
@@ -37,6 +37,7 @@ PUBLIC_MODULES = {
     "tools_core.search",
     "tools_core.text",  # for code that asks, prints or logs
     "tools_core.threads",  # for code that runs calls
+    "tools_runtime.approval",  # for programs that ask a person
     "tools_runtime.hookspecs",
     "tools_runtime.plugins",
     "tools_runtime.remote",  # for runtimes in other packages

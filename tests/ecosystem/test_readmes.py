@@ -57,6 +57,7 @@ TYPED = [page for page in PAGES if page not in UNTYPED and any(block[1] == "pyth
 
 
 def run(command, folder):
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
         command,
         cwd=folder,
@@ -64,7 +65,7 @@ def run(command, folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",
-        env={**os.environ, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"},
+        env={**os.environ, "PATH": path, "HOME": str(folder), "PYTHONUTF8": "1", "PYTHONWARNINGS": "error"},
         timeout=300,
         check=False,
     )

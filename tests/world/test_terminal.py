@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from tools_agent.approval import answers_to, carry_out
 from tools_core import Context
 from tools_runtime import Executor, Policy
+from tools_runtime.approval import answers_to, carry_out
 from tools_shell import Bash
 
 

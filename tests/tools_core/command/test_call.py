@@ -245,7 +245,7 @@ def deploy(context: Context) -> str:
     ids=["yes", "nothing"],
 )
 def test_on_a_terminal_the_user_is_asked_and_sees_the_arguments(on_terminal, typed, code, last):
-    status, output = on_terminal("call", "flood", "city=Oslo", typed=typed)
+    status, output = on_terminal("call", "flood", "city=Oslo", typed=typed, prompt="[y/N] ")
     assert (status, output.splitlines()[-1].removeprefix("run it? [y/N] ")) == (code, last)
     assert 'flood requires approval: {"city":"Oslo"}' in output
 

@@ -78,12 +78,12 @@ def test_built_in_commands_cannot_be_replaced(ask_tools, command, site):
 def test_a_command_of_a_missing_package_names_the_package(ask_tools):
     result = ask_tools("run")
     assert result.code == 2
-    assert result.err.startswith("error: run is part of tools-agent, which is not installed\n")
-    assert result.err.endswith("--upgrade tools-agent\n")
+    assert result.err.startswith("error: run is part of tools-cli, which is not installed\n")
+    assert result.err.endswith("--upgrade tools-cli\n")
 
 
 def test_help_describes_commands_of_our_packages_without_importing_them(ask_tools, command, site):
-    command("tools-agent", "run", "raise RuntimeError")
+    command("tools-cli", "run", "raise RuntimeError")
     assert "  run         run an agent with the tools" in ask_tools("--help").out.splitlines()
     assert site.imported == []
 

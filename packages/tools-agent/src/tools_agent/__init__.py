@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tools_agent._agent import Agent
+from tools_agent._compact import compact
 from tools_agent._events import (
     Delta,
     Interrupt,
@@ -94,6 +95,7 @@ __all__ = [
     "UsageUpdate",
     "User",
     "Window",
+    "compact",
     "cost_of",
     "get_provider",
     "message_from_dict",

@@ -1,24 +1,46 @@
-"""Show a person a call that needs approval, and carry out the answer; for any front end.
+"""Answers to requests for approval that a session remembers, also in another process.
 
-`PendingCall(request).lines()` is what to show, `answers_to(request, policy)` what the person may choose, and
-`carry_out(answer, request, ...)` the value that `approve=` returns. `ask_person(request, dialog)` is the conversation
-in lines, and `TerminalApprover` has it on a terminal.
+`tools_runtime.approval` has the view of a request and the possible answers.
 """
 
-from tools_agent._terminal._answers import Answer, add_session_rules, answers_to, carry_out
-from tools_agent._terminal._pending_call import PendingCall
-from tools_agent._terminal._prompt import Dialog, TerminalApprover, ask_person
-from tools_agent._terminal._style import Line, draw
+from __future__ import annotations
 
-__all__ = [
-    "Answer",
-    "Dialog",
-    "Line",
-    "PendingCall",
-    "TerminalApprover",
-    "add_session_rules",
-    "answers_to",
-    "ask_person",
-    "carry_out",
-    "draw",
-]
+import json
+from collections.abc import Mapping
+from getpass import getuser
+from typing import TYPE_CHECKING, Any
+
+from tools_runtime import approval
+from tools_runtime.approval import Answer, answers_to
+
+if TYPE_CHECKING:
+    from tools_agent._session._session import Session
+    from tools_core import Approval, ApprovalRequest, Denial
+    from tools_runtime import Policy
+
+__all__ = ["add_session_rules", "answers_to", "carry_out"]
+
+_RULE = "rule "  # begins the keys of approvals that are rules
+
+
+def carry_out(
+    answer: Answer,
+    request: ApprovalRequest,
+    *,
+    policy: Policy | None = None,
+    session: Session | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    reason: str = "",
+) -> Approval | Denial:
+    """Do what an answer says, as `tools_runtime.approval.carry_out`; `session` remembers a rule for the session."""
+    decision = approval.carry_out(answer, request, policy=policy, arguments=arguments, reason=reason)
+    if answer.kind == "session" and answer.rule is not None and policy is not None and session is not None:
+        session.log.approve_key(_RULE + json.dumps(answer.rule), "", getuser())
+    return decision
+
+
+def add_session_rules(policy: Policy, session: Session) -> None:
+    """Let the rules that a person approved for a session hold again, in another process."""
+    for key in session.log.transcript.approved_keys:
+        if key.startswith(_RULE):
+            policy.add_rule(json.loads(key.removeprefix(_RULE)), save=False)

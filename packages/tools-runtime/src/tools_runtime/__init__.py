@@ -2,7 +2,7 @@
 
 from tools_runtime._events import Event, ToolBugError
 from tools_runtime._executor import Executor
-from tools_runtime._policy import Approvals, Decision, Policy, PolicyError, ask_on_terminal, user_name
+from tools_runtime._policy import Approvals, Decision, Policy, PolicyError, user_name
 from tools_runtime._runtimes._choice import set_default_runtime
 from tools_runtime._runtimes._local import AsyncRuntime, AutoRuntime, InlineRuntime, ThreadRuntime
 from tools_runtime._runtimes._process import ProcessRuntime
@@ -25,7 +25,6 @@ __all__ = [
     "Runtime",
     "ThreadRuntime",
     "ToolBugError",
-    "ask_on_terminal",
     "hookimpl",
     "set_default_runtime",
     "user_name",

@@ -27,7 +27,7 @@ from tools_core._cli._output import (
     write,
     write_json,
 )
-from tools_core._cli._terminal import answer_on_terminal
+from tools_core._cli._terminal import answer_on_terminal, reserved_terminal
 from tools_core._cli._tools import find_tool, stdout_to_stderr
 from tools_core._tools._approval import ApprovalRequest, call_if_approved
 from tools_core._tools._tool import Tool
@@ -103,7 +103,7 @@ def _call(options: Namespace) -> int:
             )  # fmt: skip
             context.timeout_set_by = "--timeout"
             with _cancelled_by_interrupt(context) if tool.takes_context else nullcontext():
-                result = caller(tool, call, context, "all" if options.yes else None)
+                result = caller(tool, call, context, "all" if options.yes else _person())
     except SystemExit as ending:  # the tool's own sys.exit()
         message = f"{tool.name} ended the program (exit code {ending.code})"
         raise CommandError(message, status=1, type="execution_error") from ending
@@ -122,7 +122,7 @@ def _arguments(options: Namespace, tool: Tool) -> dict[str, Any] | str:
 def _caller() -> Callable[[Tool, ToolCall, Context, Any], Result]:
     """Return the function of another package that decides about calls and runs them; ours without one.
 
-    The last argument of the function is `approve`: "all" or None.
+    The last argument of the function is `approve`: "all", a function that asks the user at the terminal, or None.
     """
     entries, blocked = admitted("ask_tools.call")
     if os.environ.get("ASK_TOOLS_LOCK"):  # a lock must not switch off a policy
@@ -140,21 +140,24 @@ def _caller() -> Callable[[Tool, ToolCall, Context, Any], Result]:
 
 
 def _call_if_approved(tool: Tool, call: ToolCall, context: Context, approve: Any) -> Result:
-    """Call a tool; without `approve`, ask the user at the terminal if the tool requires approval."""
-    is_interactive = is_terminal(sys.stdin) and is_terminal(sys.stderr)
-    return call_if_approved(tool, call, context, approve or (_ask if is_interactive else None))
+    """Call a tool; `approve` answers if the tool requires approval."""
+    return call_if_approved(tool, call, context, approve)
 
 
-def _ask(request: ApprovalRequest) -> bool:
-    """Ask the user at the terminal to approve a call."""
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+def _person() -> Callable[[ApprovalRequest], bool | None] | None:
+    """Return who approves calls: the user at the terminal; None without a terminal."""
+    return _ask if is_terminal(sys.stdin) and is_terminal(sys.stderr) else None
+
+
+def _ask(request: ApprovalRequest) -> bool | None:
+    """Ask the user at the terminal to approve a call; None if the caller stops waiting."""
+    with reserved_terminal(request.context) as ask:
+        if ask is None:
+            return None
         note(f"{request.tool.name} requires approval: {one_line(json_text(request.arguments, pretty=False))}")
-        sys.stderr.write("run it? [y/N] ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
-    finally:
-        signal.signal(signal.SIGINT, handler)
+        note(f"  because {'; '.join(request.reasons)}")
+        line = ask("run it? [y/N] ")
+        return None if line is None else line.strip().lower() in ("y", "yes")
 
 
 @contextmanager

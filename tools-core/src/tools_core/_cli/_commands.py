@@ -38,9 +38,9 @@ BUILT_IN = {
 }
 # Sub-commands of our other packages -> package and purpose. `--help` describes them without importing the package.
 COMPANIONS = {
-    "run": ("tools-agent", "run an agent with the tools"),
-    "chat": ("tools-agent", "chat with an agent that has the tools"),
-    "sessions": ("tools-agent", "list, show, fork and delete the sessions of agents"),
+    "run": ("tools-cli", "run an agent with the tools"),
+    "chat": ("tools-cli", "chat with an agent that has the tools"),
+    "sessions": ("tools-cli", "list, show, fork and delete the sessions of agents"),
     "eval": ("tools-eval", "ask models questions, and show which tools they choose"),
     "changes": ("tools-workspace", "show what tools changed in a copy of the workspace"),
     "apply": ("tools-workspace", "apply the changes of a copy to the workspace"),

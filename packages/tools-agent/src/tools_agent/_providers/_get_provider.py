@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import NamedTuple
 
 from tools_agent._providers._anthropic import AnthropicProvider
-from tools_agent._providers._demo import DemoModel
 from tools_agent._providers._gemini import GeminiProvider
 from tools_agent._providers._openai_chat import OpenAIProvider
 from tools_agent._providers._openai_responses import OpenAIResponsesProvider
-from tools_agent._providers._provider import ProviderError
+from tools_agent._providers._provider import Provider, ProviderError
 from tools_agent._providers._sdk_provider import SDKProvider
 
 
@@ -32,21 +32,17 @@ _PROVIDERS = {
 }
 
 
-def get_provider(model: str) -> tuple[SDKProvider | DemoModel, str]:
+def get_provider(model: str) -> tuple[Provider, str]:
     """Return the provider and the name of the model of `"anthropic:claude-sonnet-5-5"`.
 
     Providers are `openai` (Chat Completions, also of the compatible server at `OPENAI_BASE_URL`), `openai-responses`,
-    `anthropic`, `gemini`, `ollama` (on this machine) and `openrouter`. `scripted:demo` is a script that plays the
-    model. Raises ProviderError for another name, an SDK that is not installed, or a missing key.
+    `anthropic`, `gemini`, `ollama` (on this machine), `openrouter`, and those of installed packages: an entry point
+    of the group `ask_tools.providers` is a function of the model's name that returns a provider. Raises ProviderError
+    for another name, an SDK that is not installed, or a missing key.
     """
-    if model == "scripted:demo":
-        return DemoModel(), "demo"
     name, _, rest = model.partition(":")
     if name not in _PROVIDERS or not rest:
-        names = ", ".join(_PROVIDERS)
-        raise ProviderError(
-            f"expected a model such as openai:gpt-5 or scripted:demo, got {model!r}; the providers are {names}"
-        )
+        return _provider_of_a_package(name, rest), rest
     kind, keys, base_url = _PROVIDERS[name]
     if not _is_installed(kind.sdk):
         from tools_core.command import install_command
@@ -57,6 +53,19 @@ def get_provider(model: str) -> tuple[SDKProvider | DemoModel, str]:
     if base_url is None:
         return kind(), rest
     return kind(api_key=os.environ[keys[0]] if keys else "none", base_url=base_url), rest  # never the key of OpenAI
+
+
+def _provider_of_a_package(name: str, model: str) -> Provider:
+    """Return the provider that an installed package has under a name."""
+    entries = {entry.name: entry for entry in entry_points(group="ask_tools.providers")}
+    if name not in entries or not model:
+        names = ", ".join([*_PROVIDERS, *entries])
+        raise ProviderError(f"expected a model such as openai:gpt-5, got {name}:{model}; the providers are {names}")
+    try:
+        provider: Provider = entries[name].load()(model)
+    except Exception as error:  # the code of another package
+        raise ProviderError(f"{name}:{model}: {error}") from error
+    return provider
 
 
 def _is_installed(module: str) -> bool:

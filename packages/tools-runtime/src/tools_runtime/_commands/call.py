@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
-from tools_runtime import Executor, Policy, PolicyError, ask_on_terminal
+from tools_runtime import Executor, Policy, PolicyError
 
 if TYPE_CHECKING:
     from tools_core import Context, Tool, ToolCall
@@ -18,6 +18,5 @@ def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | N
         policy = Policy(default="allow")
     except PolicyError as error:
         return Result.error(str(error), type="denied")
-    approve = approve or ask_on_terminal
     with Executor([tool], runtime="inline", policy=policy, approve=approve, default_timeout=None) as executor:
         return executor.call(call, context)

@@ -4,6 +4,5 @@ from tools_runtime._events import PolicyError
 from tools_runtime._policy._approvals import Approvals, user_name
 from tools_runtime._policy._facts import Decision
 from tools_runtime._policy._policy import Policy
-from tools_runtime._policy._terminal import ask_on_terminal
 
-__all__ = ["Approvals", "Decision", "Policy", "PolicyError", "ask_on_terminal", "user_name"]
+__all__ = ["Approvals", "Decision", "Policy", "PolicyError", "user_name"]

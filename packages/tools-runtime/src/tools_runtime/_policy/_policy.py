@@ -34,7 +34,7 @@ class Evaluation(NamedTuple):
 
 
 class Policy:
-    """Decide which calls run: `Executor(tools, policy=Policy(), approve=ask_on_terminal)`.
+    """Decide which calls run: `Executor(tools, policy=Policy(), approve=...)`.
 
     The first matching rule decides: a rule of `rules`, then of the user's file, then of the project's `ask-tools.toml`.
     If no rule matches, a call is allowed if it only reads, reaches no open world, and its tool does not require

@@ -110,7 +110,7 @@ async def _start(studio: Studio, id: str, prompt: str | None) -> None:
 
 
 async def _session_page(request: Request, template: str) -> Response:
-    from tools_agent.approval import PendingCall  # loads tools-agent
+    from tools_runtime.approval import PendingCall
     from tools_studio._timeline import timeline_of
 
     sessions, id = studio_of(request).sessions, request.path_params["id"]

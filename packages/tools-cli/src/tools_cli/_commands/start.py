@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from tools_agent._commands.sessions import short, unknown_session
+from tools_cli._commands.sessions import short, unknown_session
 from tools_core.command import CommandError, load_tools, note, write
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import sys
 from contextlib import AbstractContextManager
 from typing import TextIO
 
-from tools_agent._chat.chat import Chat
-from tools_agent._chat.slash_commands import handle
-from tools_agent._terminal._progress import TerminalOutput
-from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
+from tools_cli._chat.chat import Chat
+from tools_cli._chat.slash_commands import handle
+from tools_cli._terminal._progress import TerminalOutput
+from tools_cli._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_core import Context, Question
 from tools_core.command import answer_on_terminal, is_terminal
 

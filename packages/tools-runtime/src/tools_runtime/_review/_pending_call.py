@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tools_agent._terminal._diff import diff_of, short_path
-from tools_agent._terminal._style import Line, Style, block
 from tools_core import ApprovalRequest
 from tools_core.command import json_text
+from tools_runtime._review._diff import diff_of, short_path
+from tools_runtime._review._lines import Line, Style, block
 
 MAX_LINES = 40  # of a request that are shown at first
 _TAIL = 10  # of these, at its end

@@ -5,20 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tools_agent._chat.chat import Chat
-from tools_agent._commands.preview import workspace_module
-from tools_agent._events import ToolCallDone
-from tools_agent._loop._drive import Do, adrive
-from tools_agent._messages import Assistant, Message
-from tools_agent._providers._get_provider import get_provider
-from tools_agent._providers._provider import ProviderError, Request
-from tools_agent._session._session import Session
-from tools_agent._terminal._style import Line, block
-from tools_agent._window import Window
+from tools_agent import ProviderError, Session, ToolCallDone, compact, get_provider
+from tools_cli._chat.chat import Chat
+from tools_cli._commands.preview import workspace_module
 from tools_core import Context
 from tools_core.command import CommandError, counted, did_you_mean, json_text
+from tools_runtime.approval import Line, block
 
 _KEYS = (
     ("Enter during a turn", "send a message that the model reads before its next step"),
@@ -145,23 +139,11 @@ async def _changes(chat: Chat, _: str) -> None:
 
 
 async def _compact(chat: Chat, instructions: str) -> None:
-    session = _session(chat)
-    provider, model = chat.agent.parts.provider
-
-    async def summary(messages: Sequence[Message]) -> Assistant:
-        pieces = provider.astream(Request(model=model, messages=messages))
-        return [piece async for piece in pieces if isinstance(piece, Assistant)][-1]
-
-    def ask(messages: Sequence[Message]) -> Any:
-        return (yield Do(summary, (messages,)))
-
-    before = session.log.summary
+    _session(chat)
     chat.screen.report("summarizing")
-    async for _ in adrive(Window(1, summarize=instructions or True).fit(session, ask)):
-        pass
+    summary = await compact(chat.agent, instructions)
     chat.screen.report("")
-    after = session.log.summary or {}
-    chat.note("there is nothing to summarize" if after == (before or {}) else f"the summary: {after['text']}")
+    chat.note("there is nothing to summarize" if summary is None else f"the summary: {summary}")
 
 
 async def _show(chat: Chat, number: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,18 +11,16 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tools_agent._terminal._diff import short_path
 from tools_core import Approval, Denial, ToolCall
 from tools_core.files import is_inside
-from tools_runtime import PolicyError
+from tools_runtime._events import PolicyError
+from tools_runtime._review._diff import short_path
 
 if TYPE_CHECKING:
-    from tools_agent import Session
     from tools_core import ApprovalRequest
-    from tools_runtime import Policy
+    from tools_runtime._policy import Policy
 
 Kind = Literal["once", "session", "always", "edit", "deny"]
-_SESSION_RULE = "rule "  # begins the keys of approvals that are rules
 _ALWAYS = "always: "
 # Hints of a call that a rule for other calls keeps.
 _HARMLESS = {"read_only": True, "destructive": False, "open_world": False}
@@ -35,7 +32,7 @@ class Answer:
     """An answer that a person may choose.
 
     - "once" runs the call.
-    - "session" runs the call, and the calls that `rule` covers, until the session ends; without a rule equal calls.
+    - "session" runs the call, and the calls that `rule` covers, while the policy lives; without a rule equal calls.
     - "always" adds `rule` to the user's policy file; `toml` is what will be written, and `file` where.
     - "edit" runs the call with other arguments.
     - "deny" refuses the call, with a reason for the model.
@@ -66,7 +63,6 @@ def carry_out(
     request: ApprovalRequest,
     *,
     policy: Policy | None = None,
-    session: Session | None = None,
     arguments: Mapping[str, Any] | None = None,
     reason: str = "",
 ) -> Approval | Denial:
@@ -76,7 +72,6 @@ def carry_out(
         answer: One of `answers_to(request, policy)`.
         request: The request.
         policy: Receives the rule of an answer.
-        session: Remembers the rule of an answer for the session.
         arguments: The edited arguments.
         reason: Why the call is denied, for the model.
 
@@ -92,16 +87,7 @@ def carry_out(
     if answer.rule is None or policy is None:
         return Approval("run" if answer.kind == "session" else "once", getuser(), request.key)
     policy.add_rule(answer.rule, save=answer.kind == "always")
-    if answer.kind == "session" and session is not None:
-        session.log.approve_key(_SESSION_RULE + json.dumps(answer.rule), "", getuser())
     return Approval("once", getuser(), request.key)
-
-
-def add_session_rules(policy: Policy, session: Session) -> None:
-    """Let the rules that a person approved for a session hold again, in another process."""
-    for key in session.log.transcript.approved_keys:
-        if key.startswith(_SESSION_RULE):
-            policy.add_rule(json.loads(key.removeprefix(_SESSION_RULE)), save=False)
 
 
 def _rule_answers(request: ApprovalRequest, policy: Policy) -> Iterator[Answer]:

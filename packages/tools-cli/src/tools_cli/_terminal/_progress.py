@@ -9,11 +9,12 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from tools_agent._terminal._prompt import show
-from tools_agent._terminal._style import Line, Style, width_of
+from tools_cli._terminal._prompt import show
+from tools_cli._terminal._screen import width_of
 from tools_core import ToolError
 from tools_core.command import is_terminal, json_text, location, one_line, stdout_to_stderr
 from tools_core.text import visible
+from tools_runtime.approval import Line, Style
 
 if TYPE_CHECKING:
     from tools_agent import Usage

@@ -9,8 +9,8 @@ from pathlib import Path
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 
-from tools_agent._chat.chat import Chat
-from tools_agent._chat.slash_commands import completions
+from tools_cli._chat.chat import Chat
+from tools_cli._chat.slash_commands import completions
 from tools_core.text import visible
 
 _AT_PATH = re.compile(r'(?<!\S)@("[^"]*|\S*)$')

@@ -10,26 +10,22 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tools_agent._agent import Agent
-from tools_agent._commands.preview import Preview, confined_tools, has_copy, unfinished, workspace_module
-from tools_agent._commands.sessions import request_lines
-from tools_agent._commands.start import read_files, selected_tools
-from tools_agent._events import UsageUpdate
-from tools_agent._messages import Usage, User
-from tools_agent._providers._provider import ProviderError
-from tools_agent._stores._store import SessionConflictError, StoreError
-from tools_agent._terminal._progress import EventPrinter, Output, folded, price_of, usage_text
-from tools_agent._terminal._style import Line, block
-from tools_agent._window import Window
-from tools_agent.approval import add_session_rules, ask_person
+from tools_agent import Agent, ProviderError, SessionConflictError, StoreError, Usage, UsageUpdate, User, Window
+from tools_agent.approval import add_session_rules
+from tools_cli._commands.preview import Preview, confined_tools, has_copy, unfinished, workspace_module
+from tools_cli._commands.sessions import request_lines
+from tools_cli._commands.start import read_files, selected_tools
+from tools_cli._terminal._progress import EventPrinter, Output, folded, price_of, usage_text
+from tools_cli._terminal._prompt import ask_person
 from tools_core.command import CommandError, counted, load_tools, note
+from tools_runtime.approval import Line, block
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from tools_agent import Response, Session
-    from tools_agent._commands.start import Start
-    from tools_agent.approval import Dialog
+    from tools_cli._commands.start import Start
+    from tools_cli._terminal._prompt import Dialog
     from tools_core import ApprovalRequest, Context, Question
     from tools_runtime import Policy
 
@@ -84,7 +80,7 @@ class Chat:
 
     def begin(self) -> None:
         """Show the first lines, and the session that the user has named."""
-        tools = counted(len(self.agent.parts.tools[0]), "tool")
+        tools = counted(len(self.agent.tools), "tool")
         self.screen.show([Line.of("title", f"ask-tools chat: {self.model}, {tools}, /help")])
         if self.start.is_stored:
             self.use(self.start.open(""), is_shown=True)

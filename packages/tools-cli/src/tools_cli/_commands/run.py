@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._commands.preview import Preview, confined_tools, has_copy
-from tools_agent._commands.sessions import add_store, opened, request_lines
-from tools_agent._commands.start import (
+from tools_cli._commands.preview import Preview, confined_tools, has_copy
+from tools_cli._commands.sessions import add_store, opened, request_lines
+from tools_cli._commands.start import (
     add_session_options,
     find_start,
     make_policy,
@@ -16,7 +16,7 @@ from tools_agent._commands.start import (
     selected_tools,
     show_system,
 )
-from tools_agent._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
+from tools_cli._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
 from tools_core.command import CommandError, answer_on_terminal, note, write_json
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
     from tools_agent import Agent
-    from tools_agent.approval import TerminalApprover, add_session_rules
+    from tools_agent.approval import add_session_rules
+    from tools_cli._terminal._prompt import TerminalApprover
 
     if options.show_system:
         return show_system(options)

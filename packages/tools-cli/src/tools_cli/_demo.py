@@ -7,18 +7,25 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._messages import ToolResult, User
-from tools_agent._providers._scripted import ScriptedProvider
+from tools_agent import ScriptedProvider, ToolResult, User
 from tools_core import ToolCall
 
 if TYPE_CHECKING:
-    from tools_agent._providers._provider import Request
-    from tools_agent._providers._scripted import Reply
+    from tools_agent import Assistant, Request
+
+    Reply = str | list[str | ToolCall] | Assistant
 
 _TIDY = {"list_directory", "read_file", "edit_file", "bash"}
 _LEFTOVER = re.compile(r"(?i).*(~|\.(bak|log|old|orig|tmp))")
 _NOTES = re.compile(r"(?i)(readme.*|.*\.(md|rst|txt))")
 _EMPTY: Mapping[str, Any] = {"integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
+
+
+def demo_model(name: str) -> DemoModel:
+    """Return the provider of `scripted:demo`. Raises ValueError for another script."""
+    if name != "demo":
+        raise ValueError(f"there is no script {name!r}; scripted:demo is one")
+    return DemoModel()
 
 
 class DemoModel(ScriptedProvider):

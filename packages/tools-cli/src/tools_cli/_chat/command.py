@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from importlib import import_module
 from threading import Thread
 from typing import IO, TYPE_CHECKING
 
-from tools_agent._commands.sessions import add_store, opened
-from tools_agent._commands.start import add_session_options, find_start, make_policy, show_system
-from tools_agent._terminal._progress import standard_output
-from tools_core.command import CommandError, install_command
+from tools_cli._commands.sessions import add_store, opened
+from tools_cli._commands.start import add_session_options, find_start, make_policy, show_system
+from tools_cli._terminal._progress import standard_output
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,7 +33,7 @@ examples:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `chat`."""
-    parser.description = "Chat with an agent that has the installed tools; needs the extra `chat` of tools-agent."
+    parser.description = "Chat with an agent that has the installed tools."
     parser.epilog = _EPILOG
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
     add_session_options(parser)
@@ -49,14 +47,9 @@ def run(options: Namespace) -> int:
 
     if options.show_system:
         return show_system(options)
-    for module in ("prompt_toolkit", "rich"):
-        try:
-            import_module(module)
-        except ImportError as error:
-            raise CommandError(f"chat needs {module}", install_command("tools-agent", "chat")) from error
-    from tools_agent._chat.chat import Chat
-    from tools_agent._chat.plain_screen import PlainScreen
-    from tools_agent._chat.prompt_screen import PromptScreen
+    from tools_cli._chat.chat import Chat
+    from tools_cli._chat.plain_screen import PlainScreen
+    from tools_cli._chat.prompt_screen import PromptScreen
 
     is_capable = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") not in _DUMB
     with opened(options) as store, standard_output() as stream, asyncio.Runner() as runner:

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_agent import Agent, ScriptedProvider, Session
-from tools_agent.approval import PendingCall, add_session_rules, answers_to, carry_out, draw
+from tools_agent.approval import add_session_rules, carry_out
 from tools_core import ApprovalRequest, Context, Effects, InvalidArguments, Tool, ToolCall, tool
 from tools_runtime import Policy
+from tools_runtime.approval import PendingCall, answers_to, draw
 
 
 class Shell(Tool):

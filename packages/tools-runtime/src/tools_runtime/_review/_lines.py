@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import Literal, NamedTuple, TextIO
+from typing import Literal, NamedTuple
 
-from tools_core.command import is_terminal
 from tools_core.text import visible
 
 Style = Literal["title", "text", "added", "removed", "hunk", "note", "error"]
@@ -42,21 +40,6 @@ def draw(lines: Iterable[Line], *, color: bool = False, width: int | None = None
         parts = _wrapped(line.text, width - _cells(line.margin) - 1 if width else None)
         rows += [line.margin + (f"\x1b[{code}m{part}\x1b[0m" if code and part else part) for part in parts]
     return "\n".join(row.rstrip() for row in rows)
-
-
-def width_of(stream: TextIO) -> int | None:
-    """Return the columns of a terminal; None for a file or pipe."""
-    if not is_terminal(stream):
-        return None
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or 80
-    except OSError:
-        return 80
-
-
-def has_color(stream: TextIO) -> bool:
-    """Return whether to print colors: not with NO_COLOR, on a dumb terminal, or in a file or pipe."""
-    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def _wrapped(text: str, width: int | None) -> Iterator[str]:

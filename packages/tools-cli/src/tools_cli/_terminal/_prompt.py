@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tools_agent._terminal._answers import Answer, answers_to, carry_out
-from tools_agent._terminal._pending_call import PendingCall
-from tools_agent._terminal._style import Line, block, draw, has_color, width_of
+from tools_agent.approval import carry_out
+from tools_cli._terminal._screen import has_color, width_of
 from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArguments
 from tools_core.command import json_text, reserved_terminal
 from tools_runtime import PolicyError
+from tools_runtime.approval import Answer, Line, PendingCall, answers_to, block, draw
 
 if TYPE_CHECKING:
     from tools_agent import Session

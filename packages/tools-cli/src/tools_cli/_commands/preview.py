@@ -9,23 +9,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tools_agent._session._session import Session
-from tools_agent._terminal._prompt import TerminalDialog, terminal_dialog
-from tools_agent._terminal._style import Line, block
+from tools_agent import Session
+from tools_cli._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_core import Context
 from tools_core.command import CommandError, counted, install_command, load_tools, note
 from tools_core.files import is_inside
+from tools_runtime.approval import Line, block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from tools_agent import Store
-    from tools_agent._terminal._progress import Output
-    from tools_agent._terminal._prompt import Dialog
-    from tools_agent._terminal._style import Style
+    from tools_cli._terminal._progress import Output
+    from tools_cli._terminal._prompt import Dialog
     from tools_core import ApprovalRequest, Tool
     from tools_runtime import Policy
+    from tools_runtime.approval import Style
     from tools_workspace import Change, Changes, Workspace, WorkspaceCopy
 
     OpenDialog: TypeAlias = Callable[[Context], AbstractContextManager[Dialog | None]]

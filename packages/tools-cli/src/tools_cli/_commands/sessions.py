@@ -10,9 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._terminal._pending_call import PendingCall
-from tools_agent._terminal._style import draw
 from tools_core.command import CommandError, did_you_mean, json_text, one_line, write, write_json, write_table
+from tools_runtime.approval import PendingCall, draw
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -25,16 +25,17 @@ from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
 
-from tools_agent._chat.chat import Chat
-from tools_agent._chat.completion import ChatCompleter
-from tools_agent._chat.markdown import render, split_blocks
-from tools_agent._chat.slash_commands import handle, is_command, is_immediate
-from tools_agent._terminal._progress import seconds
-from tools_agent._terminal._style import Line, draw, has_color
+from tools_cli._chat.chat import Chat
+from tools_cli._chat.completion import ChatCompleter
+from tools_cli._chat.markdown import render, split_blocks
+from tools_cli._chat.slash_commands import handle, is_command, is_immediate
+from tools_cli._terminal._progress import seconds
+from tools_cli._terminal._screen import has_color
 from tools_core import Context, Question
 from tools_core.command import answer_question
 from tools_core.files import state_path
 from tools_core.text import visible
+from tools_runtime.approval import Line, draw
 
 _FRAME = 0.1  # seconds between two pictures of a turn
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -1,0 +1,36 @@
+"""`compact`: a summary in place of old messages, when a person asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tools_agent._loop._drive import Do, adrive
+from tools_agent._messages import Assistant, Message
+from tools_agent._providers._provider import Request
+from tools_agent._window import Window
+
+if TYPE_CHECKING:
+    from tools_agent._agent import Agent
+
+
+async def compact(agent: Agent[Any, Any], instructions: str = "") -> str | None:
+    """Replace old messages of an agent's session by a summary that its model writes, for the model.
+
+    Returns the summary; None if there is nothing to summarize. The session keeps all messages.
+    """
+    session = agent.session
+    provider, model = agent.parts.provider
+
+    async def summary(messages: Sequence[Message]) -> Assistant:
+        pieces = provider.astream(Request(model=model, messages=messages))
+        return [piece async for piece in pieces if isinstance(piece, Assistant)][-1]
+
+    def ask(messages: Sequence[Message]) -> Any:
+        return (yield Do(summary, (messages,)))
+
+    before = session.log.summary
+    async for _ in adrive(Window(1, summarize=instructions or True).fit(session, ask)):
+        pass
+    after = session.log.summary
+    return None if after is None or after == before else after["text"]
