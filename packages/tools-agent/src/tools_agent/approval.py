@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from getpass import getuser
 from typing import TYPE_CHECKING, Any
 
-from tools_runtime import approval
+from tools_runtime import approval, user_name
 from tools_runtime.approval import Answer, answers_to
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def carry_out(
     """Do what an answer says, as `tools_runtime.approval.carry_out`; `session` remembers a rule for the session."""
     decision = approval.carry_out(answer, request, policy=policy, arguments=arguments, reason=reason)
     if answer.kind == "session" and answer.rule is not None and policy is not None and session is not None:
-        session.log.approve_key(_RULE + json.dumps(answer.rule), "", getuser())
+        session.log.approve_key(_RULE + json.dumps(answer.rule), "", user_name())
     return decision
 
 

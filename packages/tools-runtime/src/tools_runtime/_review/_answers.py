@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from getpass import getuser
 from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tools_core import Approval, Denial, ToolCall
 from tools_core.files import is_inside
 from tools_runtime._events import PolicyError
+from tools_runtime._policy import user_name
 from tools_runtime._review._diff import short_path
 
 if TYPE_CHECKING:
@@ -79,15 +79,15 @@ def carry_out(
     be written; the request can be answered again.
     """
     if answer.kind == "deny":
-        return Denial(getuser(), reason)
+        return Denial(user_name(), reason)
     if answer.kind == "edit":
         call = ToolCall(request.call.id, request.call.name, dict(arguments or {}))
         request.tool.valid_arguments(call)
-        return Approval("once", getuser(), request.key, arguments)
+        return Approval("once", user_name(), request.key, arguments)
     if answer.rule is None or policy is None:
-        return Approval("run" if answer.kind == "session" else "once", getuser(), request.key)
+        return Approval("run" if answer.kind == "session" else "once", user_name(), request.key)
     policy.add_rule(answer.rule, save=answer.kind == "always")
-    return Approval("once", getuser(), request.key)
+    return Approval("once", user_name(), request.key)
 
 
 def _rule_answers(request: ApprovalRequest, policy: Policy) -> Iterator[Answer]:
