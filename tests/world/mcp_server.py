@@ -15,7 +15,7 @@ info = {
 results = {
     "initialize": info,
     "tools/list": {"tools": tools},
-    "tools/call": options.get("result", {"content": [{"type": "text", "text": "done"}]}),
+    "tools/call": options.get("result", {"content": [{"type": "text", "text": "done"}]}),  # of each call
 }
 
 
@@ -36,6 +36,8 @@ for line in sys.stdin:
             sys.exit(options.get("status", 1))
         if first == "close":
             sys.stdout.close()
+            time.sleep(60)
+        if first == "hang":
             time.sleep(60)
         if first == "ignore":
             continue

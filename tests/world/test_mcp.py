@@ -16,7 +16,8 @@ from mcp import Client
 from mcp_types import ElicitResult, Implementation
 
 from tools_core import Registry, tool
-from tools_mcp import Server
+from tools_core.__main__ import main
+from tools_mcp import McpToolset, Server
 from tools_runtime import Executor, Policy
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
@@ -214,3 +215,146 @@ def test_a_client_that_answers_itself_learns_how_its_user_allows_the_call(client
     assert command in text
     assert '"--allow", "publish"' in text
     assert ("needs approval" if action == "cancel" else "was not approved") in text
+
+
+@contextmanager
+def toolset(timeout=20, **options):
+    with McpToolset(command(**options), name="odd", timeout=timeout) as tools:
+        yield tools
+
+
+def called(timeout=20, **options):
+    with toolset(timeout, **options) as tools:
+        return tools.tool("echo").call({})
+
+
+@pytest.mark.parametrize(
+    ("first", "options"),
+    [
+        ("exit", {"status": 1}),
+        ("exit", {"status": 0}),
+        ("error, exit", {}),
+        ("close", {}),
+        pytest.param("ignore", {"timeout": 8}, marks=pytest.mark.slow),
+        pytest.param("ignore", {"timeout": 4}, marks=pytest.mark.slow),
+        pytest.param("hang", {"timeout": 15}, marks=pytest.mark.slow),
+        ("error", {"before": "Zw\xf6lf \xff\n"}),
+        ("exit", {"before": "listening\n\n{\n"}),
+    ],
+    ids=str,
+)
+def test_a_server_that_expects_another_first_message_is_usable(first, options):
+    assert called(first=first, **options).content == "done"
+
+
+def text(value):
+    return {"type": "text", "text": value}
+
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+RESULTS = [
+    ({"structuredContent": {"id": 7}}, ["7"]),
+    ({"structuredContent": {"id": 7}, "content": None}, ["7"]),
+    ({"structuredContent": {"id": 7}, "content": []}, ["7"]),
+    ({"structuredContent": {"rows": ["Ada"]}, "content": [text("1 row")]}, ["1 row", "Ada"]),
+    ({"structuredContent": [1, 2], "content": [text("two")]}, ["two", "[1, 2]"]),
+    ({"structuredContent": "plain"}, ["plain"]),
+    ({"content": "plain"}, ["plain"]),
+    ({"content": text("one part")}, ["one part"]),
+    ({"content": ["plain", text("part")]}, ["plain", "part"]),
+    ({"content": [{"type": "video", "url": "x"}, text("part")]}, ["cannot be read", "video", "part"]),
+    ({"content": [{"type": "text"}, text("part")]}, ["cannot be read", "part"]),
+    ({"content": [{"type": "resource", "resource": {"uri": "a"}}, text("part")]}, ["cannot be read", "part"]),
+    ({"content": [{"type": "text", "text": None}, text("part")]}, ["cannot be read", "part"]),
+    ({"content": [text("part")], "isError": None}, ["part"]),
+    ({"content": [text("part")], "_meta": []}, ["part"]),
+    ({"content": [{"type": "image", "data": "%", "mimeType": "image/png"}, text("part")]}, ["cannot be read", "part"]),
+    ({}, [""]),
+]
+
+
+@pytest.mark.parametrize(("result", "parts"), RESULTS, ids=lambda value: json.dumps(value)[:60])
+def test_a_result_in_an_odd_form_reaches_the_model(result, parts):
+    called_result = called(result=result)
+    assert called_result.ok
+    assert [part for part in parts if part not in called_result.content] == []
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [text("the answer is uno")], "structuredContent": {"n": "one"}},
+        {"content": [text("the answer is uno")]},
+        {"content": [text("the answer is uno")], "structuredContent": {}},
+    ],
+)
+def test_the_text_of_a_result_that_does_not_fit_its_schema_reaches_the_model(result):
+    found = called(tool={"outputSchema": NUMBER}, result=result)
+    assert "the answer is uno" in found.content
+    assert "output schema of the server" in found.content
+
+
+def test_an_error_of_a_tool_stays_an_error():
+    found = called(tool={"outputSchema": NUMBER}, result={"content": [text("no such file")], "isError": True})
+    assert (found.ok, found.error) == (False, "no such file")
+
+
+@pytest.mark.parametrize(
+    ("schema", "good"),
+    [
+        ({"properties": {"x": {"type": "string", "pattern": r"^\p{L}+$"}}}, {"x": "é"}),
+        ({"properties": {"x": {"type": "number", "minimum": 0, "exclusiveMinimum": True}}}, {"x": 1}),
+        ({"properties": {"x": {"type": "array", "items": [{"type": "string"}]}}}, {"x": ["a", 1]}),
+        ({"properties": {"x": {"type": "array", "contains": {"type": "string"}}}}, {"x": ["a"]}),
+        ({"properties": {"x": {"$ref": "#/definitions/X"}}, "definitions": {"X": {"type": "string"}}}, {"x": "a"}),
+        ({"properties": {"x": {"$ref": "#/missing"}}}, {"x": "a"}),
+        ({"properties": {"x": {"type": "string", "required": True}}}, {"x": "a"}),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "id": "x", "properties": {"x": {}}}, {"x": "a"}),
+        ({"properties": {"x": {"type": "any"}}}, {"x": "a"}),
+    ],
+    ids=str,
+)
+def test_a_tool_with_keywords_of_other_drafts_and_languages_is_usable(schema, good):
+    with toolset(tool={"inputSchema": {"type": "object", **schema}}) as tools:
+        assert [tool.name for tool in tools] == ["echo"]
+        assert tools.tool("echo").call(good).ok
+
+
+def test_of_two_tools_with_one_name_the_first_counts():
+    tools = [{"name": "echo", "description": name, "inputSchema": {"type": "object"}} for name in ("first", "second")]
+    with toolset(tools=tools) as listed:
+        assert [tool.description for tool in listed] == ["first"]
+        assert listed.problems == ["echo: two tools have this name; the first one counts"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "document"),
+    [
+        ({"disabled": True}, {}),
+        ({"disabled": "true"}, {}),
+        ({"enabled": False}, {}),
+        ({}, {"disabledMcpServers": ["off"]}),
+        ({}, {"disabledMcpjsonServers": ["off"]}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("section", ["mcpServers", "servers"])
+def test_a_server_that_a_client_has_disabled_is_not_started(workspace, capsys, entry, document, section):
+    program = [sys.executable, "-c", "open('started', 'w')"]
+    servers = {"off": {"command": program[0], "args": program[1:], **entry}}
+    (workspace / "client.json").write_text(json.dumps({section: servers, **document}))
+    for words in (["--from", "client.json"], ["off", "--from", "client.json"]):
+        assert main(["mcp", "add", *words, "--yes"]) == 2
+        assert "off is disabled in client.json" in capsys.readouterr().err
+    assert not (workspace / "started").exists()
+
+
+def test_a_server_that_the_user_has_disabled_has_no_tools(capsys):
+    accept(on=["look"], off=["look"])
+    path = Path("~/.config/ask-tools/mcp.json").expanduser()
+    document = json.loads(path.read_text())
+    document["mcpServers"]["off"]["disabled"] = True
+    path.write_text(json.dumps(document))
+    assert installed().select("mcp:*") == ["on_look"]
+    assert main(["mcp", "list"]) == 0
+    assert "off     disabled" in capsys.readouterr().out

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from tools_core._jsonschema._examine import examine
 from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP, UNSUPPORTED, VALUES
 from tools_core._jsonschema._patterns import search_of
-from tools_core._jsonschema._types import Schema, resolve
+from tools_core._jsonschema._types import resolve
 from tools_core._values._errors import SchemaError
+
+S = TypeVar("S", dict[str, Any], bool)
 
 _BOUNDS = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
 
 
-def enforceable(schema: Schema) -> tuple[Schema, list[str]]:
+def enforceable(schema: S) -> tuple[S, list[str]]:
     """Return a schema without the parts that cannot be enforced, and the places that were removed.
 
     It accepts each value that `schema` accepts: for tools of other programs, which validate their arguments again.
@@ -23,7 +25,7 @@ def enforceable(schema: Schema) -> tuple[Schema, list[str]]:
     Raises: SchemaError for a schema that is not JSON, or a root that is no schema.
     """
     try:
-        return examine(schema), []
+        return cast("S", examine(schema)), []
     except SchemaError:
         pass
     try:
@@ -32,7 +34,7 @@ def enforceable(schema: Schema) -> tuple[Schema, list[str]]:
         raise SchemaError(f"the schema is not JSON: {error}") from None
     translation = _Translation(root)
     result = translation.schema(root, "#")
-    return examine(result), translation.removed
+    return cast("S", examine(result)), translation.removed
 
 
 class _Translation:

@@ -70,12 +70,10 @@ class Document:
     def json_schema(self, value: Schema) -> Schema:
         """Return the schema of arguments, with all that it refers to, as far as it can be enforced."""
         conversion = _Conversion(self, siblings=not self._is_old)
-        converted = conversion.convert(value)
+        converted: Schema = conversion.convert(value)
         if conversion.definitions:
             converted["$defs"] = conversion.definitions
-        usable, _ = schema.enforceable(converted)  # the server validates them again
-        assert isinstance(usable, dict)  # noqa: S101  (as `value`)
-        return usable
+        return schema.enforceable(converted)[0]  # the server validates them again
 
     def _target(self, reference: str) -> Any:
         if not reference.startswith("#"):

@@ -34,6 +34,7 @@ class ConfiguredServer(NamedTuple):
     definitions: dict[str, Definition] = {}  # noqa: RUF012
     timeout: float = 60.0
     error: str = ""
+    is_disabled: bool = False
 
     @property
     def fix(self) -> str:
@@ -43,9 +44,9 @@ class ConfiguredServer(NamedTuple):
     def tools(self) -> Iterator[ConfiguredTool]:
         """Yield its tools, or the server as a whole if it has an error."""
         names, remotes = tool_names(self.definitions, f"{self.name}_"), tool_names(self.definitions)
-        for key in self.definitions if not self.error else ():
+        for key in self.definitions if not (self.error or self.is_disabled) else ():
             yield self._tool(key, names[key], remotes[key])
-        if self.error:
+        if self.error and not self.is_disabled:
             yield self._tool("", "server", "")
 
     def _tool(self, key: str, name: str, remote: str) -> ConfiguredTool:
@@ -96,7 +97,7 @@ def read_servers(path: str) -> dict[str, ConfiguredServer]:
 
 
 def _configured(name: str, path: str, entry: Any) -> ConfiguredServer:
-    server = ConfiguredServer(name, path)
+    server = ConfiguredServer(name, path, is_disabled=is_disabled(entry))
     try:
         server = server._replace(address=address_of(entry), timeout=float(entry.get("timeout", 60)))
         return server._replace(definitions={tool["name"]: tool for tool in entry["tools"]})
@@ -104,6 +105,14 @@ def _configured(name: str, path: str, entry: Any) -> ConfiguredServer:
         return server._replace(error="its tools were not accepted yet")
     except (ValueError, TypeError, AttributeError) as error:
         return server._replace(error=str(error))
+
+
+def is_disabled(entry: Any) -> bool:
+    """Return whether an entry says `"disabled": true` or `"enabled": false`."""
+    if not isinstance(entry, dict):
+        return False
+    is_true = str(entry.get("disabled", False)).lower() in ("true", "1")
+    return is_true or str(entry.get("enabled", True)).lower() in ("false", "0")
 
 
 def write_server(path: str, name: str, entry: dict[str, Any] | None) -> None:

@@ -18,7 +18,8 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 
 from tools_core import ToolError
 from tools_core.files import config_path, replace
-from tools_mcp._client._transport import Connection, connect
+from tools_mcp._client._messages import Connection
+from tools_mcp._client._transport import connect
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

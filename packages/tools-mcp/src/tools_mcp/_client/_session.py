@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import re
@@ -20,13 +21,14 @@ from pydantic import ValidationError
 from tools_core import Audio, File, Image, Result, ToolError
 from tools_mcp._client._address import expanded
 from tools_mcp._client._definition import PARTS, Definition
-from tools_mcp._client._transport import Connection, invalid, open_transport
+from tools_mcp._client._messages import Connection, invalid
+from tools_mcp._client._transport import open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import ContentBlock
+    from mcp_types import AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink
 
     from tools_mcp._client._address import Address
 
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 _HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
 _MAX_PAGES = 100
+# Seconds that a program may take for an answer before it is started again: a quarter of the limit, but
+_MIN_START, _MAX_START = 5.0, 15.0
+_NOT_STARTED = (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)  # starting again is of no use
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end after its input is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 _MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(;[ -~]*)?")
@@ -64,7 +69,8 @@ class Session:
     @property
     def has_ended(self) -> bool:
         """Return whether a new session is needed, such as in a forked process."""
-        return self._connection.over.is_set() or self._task.get_loop() is not asyncio.get_running_loop()
+        is_over = self._is_ready.is_set() and self._connection.over.is_set()
+        return is_over or self._task.get_loop() is not asyncio.get_running_loop()
 
     @property
     def invalid_tools(self) -> dict[str, str]:
@@ -82,10 +88,9 @@ class Session:
     async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None) -> Result:
         """Call a tool; its structured content is the output, and its content blocks are what the model reads."""
         answer = await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
-        try:
-            parts: Any = [_part(block) for block in answer.content]
-        except ValueError as error:
-            raise ToolError(f"its result cannot be read: {error}") from error
+        parts: Any = [_part(block) for block in answer.content]
+        if answer.structured_content is not None and not _is_shown(answer.structured_content, parts):
+            parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
         text = "\n".join(part for part in parts if isinstance(part, str))
         content = text if all(isinstance(part, str) for part in parts) else parts
         if answer.is_error:
@@ -104,29 +109,44 @@ class Session:
         await asyncio.wait({self._task}, timeout=_CLOSE_LIMIT)
 
     async def _hold(self, address: Address) -> None:
+        """Hold a connection. A program that does not survive the first question is started again without it."""
+        begin = asyncio.get_running_loop().time()
         try:
-            with anyio.fail_after(self._timeout) as start:
-                address = expanded(address)
-                auth = None
-                if address.get("login"):
-                    from tools_mcp._client._login import stored_login  # few servers have one
-
-                    auth = stored_login(address["url"])
-                streams = open_transport(address, self._connection, auth)
-                client = Client(streams, cache=None, message_handler=self._notice, client_info=_CLIENT)
-                async with client as self._client:
-                    # The toolset validates results; a pattern of the server could stall the SDK's validator.
-                    client.session.validate_tool_result = _accept  # type: ignore[method-assign, assignment]
-                    start.deadline = math.inf
-                    self._is_ready.set()
-                    listening = asyncio.create_task(self._listen())
-                    await self._connection.over.wait()
-                    listening.cancel()
+            address = expanded(address)
+            is_program = "command" in address
+            first = min(max(_MIN_START, self._timeout / 4), _MAX_START, self._timeout / 2)
+            try:
+                await self._connect(address, "auto", first if is_program else self._timeout)
+            except Exception as error:
+                if not is_program or self._is_ready.is_set() or isinstance(_first(error), _NOT_STARTED):
+                    raise
+                self._connection = Connection()
+                left = begin + self._timeout - asyncio.get_running_loop().time()
+                await self._connect(address, "legacy", max(left, 0.1))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (the SDK raises groups of anything)
             self._error = error
         finally:
             self._connection.over.set()
             self._is_ready.set()
+
+    async def _connect(self, address: Address, mode: str, limit: float) -> None:
+        """Connect within the limit, and stay connected until the connection is over."""
+        with anyio.fail_after(limit) as start:
+            auth = None
+            if address.get("login"):
+                from tools_mcp._client._login import stored_login  # few servers have one
+
+                auth = stored_login(address["url"])
+            streams = open_transport(address, self._connection, auth)
+            client = Client(streams, mode=mode, cache=None, message_handler=self._notice, client_info=_CLIENT)
+            async with client as self._client:
+                # The toolset validates results; a pattern of the server could stall the SDK's validator.
+                client.session.validate_tool_result = _accept  # type: ignore[method-assign, assignment]
+                start.deadline = math.inf
+                self._is_ready.set()
+                listening = asyncio.create_task(self._listen())
+                await self._connection.over.wait()
+                listening.cancel()
 
     async def _ask(self, question: Callable[[Client], Awaitable[T]]) -> T:
         """Send a request once the server is ready; ToolError for an error, ConnectionError if the connection is lost.
@@ -154,6 +174,9 @@ class Session:
             for _ in range(_MAX_PAGES):
                 page = await client.list_tools(cursor=cursor)
                 for tool in page.tools:
+                    if tool.name in definitions:
+                        self.invalid_tools[tool.name] = "two tools have this name; the first one counts"
+                        continue
                     fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
                     definitions[tool.name] = {part: fields[part] for part in PARTS if part in fields}
                 cursor = page.next_cursor
@@ -176,8 +199,7 @@ class Session:
 
     def _text(self, error: BaseException, *, is_lost: bool = False) -> str:
         """Return the message of an error of the SDK or the system, with details about a server that `is_lost`."""
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
+        error = _first(error)
         is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
         text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
         if isinstance(error, TimeoutError):
@@ -187,6 +209,12 @@ class Session:
         connection = self._connection
         details = [connection.status, *([connection.noise, connection.log] if is_lost else [])]
         return _clip("; ".join(filter(None, [_clip(text or type(error).__name__, 1_000), *details])), 4_000)
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _accept(*_: object) -> None:
@@ -208,6 +236,13 @@ def _clip(text: str, limit: int) -> str:
 def _part(block: ContentBlock) -> str | Image | Audio | File:
     if block.type == "text":
         return block.text
+    try:
+        return _block(block)
+    except ValueError as error:
+        return f"[a part of the type {block.type} that cannot be read: {error}]"
+
+
+def _block(block: ImageContent | AudioContent | ResourceLink | EmbeddedResource) -> str | Image | Audio | File:
     if block.type == "image":
         return Image(_bytes(block.data), _mime_type(block.mime_type))
     if block.type == "audio":
@@ -220,6 +255,15 @@ def _part(block: ContentBlock) -> str | Image | Audio | File:
         return resource.text
     mime_type = resource.mime_type and _mime_type(resource.mime_type)
     return File(_bytes(resource.blob), mime_type, name=str(resource.uri).rpartition("/")[2])
+
+
+def _is_shown(data: Any, parts: list[Any]) -> bool:
+    """Return whether texts have each single value of some data."""
+    if isinstance(data, dict | list):
+        return all(_is_shown(item, parts) for item in (data.values() if isinstance(data, dict) else data))
+    word = data if isinstance(data, str) else json.dumps(data)
+    forms = {word, json.dumps(word)[1:-1], word.capitalize()}  # `True` of Python
+    return data is None or any(form in part for part in parts if isinstance(part, str) for form in forms)
 
 
 def _mime_type(text: str) -> str:

@@ -71,6 +71,7 @@ class McpToolset:
         self._definitions = cast("dict[str, Definition] | None", accepted)
         self._tools: dict[str, Tool] | None = None  # by the names of the server
         self._problems: dict[str, str] = {}
+        self._remarks: dict[str, str] = {}
         self._session: Session | None = None
 
     @property
@@ -90,6 +91,12 @@ class McpToolset:
         """The excluded tools, with the reasons."""
         self._make()
         return [f"{name}: {problem}" for name, problem in self._problems.items()]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The tools with keywords in their schemas that cannot be enforced here."""
+        self._make()
+        return [f"{name}: {remark}" for name, remark in self._remarks.items()]
 
     def tool(self, name: str) -> Tool:
         """Return the tool that the server calls `name`; ToolError for a tool that is missing or invalid."""
@@ -163,6 +170,9 @@ class McpToolset:
         read_only, idempotent = hints.get("readOnlyHint"), hints.get("idempotentHint")
         destructive = None if read_only else hints.get("destructiveHint", True)
         output = _validator(definition.get("outputSchema"))
+        usable, unchecked = schema.enforceable(definition["inputSchema"])
+        if unchecked:
+            self._remarks[definition["name"]] = f"the server alone checks {', '.join(unchecked)}"
 
         # No argument of a server has the name of the first parameter.
         async def execute(_ask_tools_context: Context, **arguments: Any) -> Result:
@@ -174,8 +184,8 @@ class McpToolset:
         execute.__module__, execute.__qualname__ = f"mcp:{self.name}", definition["name"]
         return tool(
             execute,
-            input_schema=definition["inputSchema"],
-            output_schema=definition.get("outputSchema"),
+            input_schema=usable,
+            output_schema=None if output is None else schema.enforceable(definition["outputSchema"])[0],
             name=name,
             description=definition.get("description", ""),
             read_only=read_only,
@@ -234,10 +244,10 @@ class McpToolset:
             await session.close()
 
 
-def _validator(output_schema: schema.Schema | None) -> schema.Validator | None:
-    """Return the validator of structured content; None without a schema, or for one that cannot be enforced."""
+def _validator(output_schema: dict[str, Any] | None) -> schema.Validator | None:
+    """Return the validator of structured content; None without a schema, or for one that is none."""
     try:
-        return None if output_schema is None else schema.compile(output_schema)
+        return None if output_schema is None else schema.compile(schema.enforceable(output_schema)[0])
     except DefinitionError:
         return None
 
@@ -245,7 +255,10 @@ def _validator(output_schema: schema.Schema | None) -> schema.Validator | None:
 def _checked(result: Result, output: schema.Validator | None) -> Result:
     if output is None or not result.ok or not (problems := output.check(result.output, repair=False).problems):
         return result
-    raise ToolError(f"the structured content does not match the output schema: {'; '.join(map(str, problems))}")
+    remark = f"[The structured content does not match the output schema of the server: {'; '.join(map(str, problems))}]"
+    is_text = isinstance(result.content, str)
+    content = f"{result.content}\n{remark}" if is_text else [*result.content, remark]
+    return Result.ok(result.output, content=content, metadata=result.metadata)
 
 
 def _report(context: Context) -> ProgressFnT | None:

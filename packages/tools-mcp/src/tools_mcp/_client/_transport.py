@@ -6,17 +6,13 @@ import asyncio
 import math
 import os
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
-from anyio.abc import ObjectReceiveStream
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse
-from mcp_types.methods import validate_server_result
-from pydantic import ValidationError
+
+from tools_mcp._client._messages import Connection, watched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -30,18 +26,6 @@ _TAIL = 2_000  # bytes of standard error that an error shows
 _TIMEOUT = httpx2.Timeout(30.0, read=300.0)  # as the SDK's; the toolset limits calls
 
 
-@dataclass
-class Connection:
-    """Details about a connection, for errors."""
-
-    over: asyncio.Event = field(default_factory=asyncio.Event)  # the server has disconnected
-    log: str = ""  # the end of its standard error
-    noise: str = ""
-    status: str = ""  # of its last HTTP response, if that is an error
-    session_refused: bool = False
-    invalid_tools: dict[str, str] = field(default_factory=dict)  # with the reasons
-
-
 def open_transport(address: Address, connection: Connection, auth: httpx2.Auth | None) -> Transport:
     """Return the transport to a server."""
     return connect(address, connection, auth) if "url" in address else run_program(address, connection)
@@ -51,14 +35,17 @@ def open_transport(address: Address, connection: Connection, auth: httpx2.Auth |
 async def run_program(address: Address, connection: Connection) -> AsyncGenerator[Any]:
     """Run a server as a child process, which ends with its children."""
     cwd = os.path.expanduser(address.get("cwd", "."))  # noqa: ASYNC240  (reads no file)
-    program = StdioServerParameters(command=address["command"], args=address["args"], env=address.get("env"), cwd=cwd)
+    program = StdioServerParameters(
+        command=address["command"], args=address["args"], env=address.get("env"), cwd=cwd,
+        encoding_error_handler="replace",  # a line in another encoding is noise, not the end
+    )  # fmt: skip
     reading, writing = os.pipe()
     errors = asyncio.create_task(_read_errors(reading, connection))
     try:
         with open(writing, "w") as log:  # noqa: ASYNC230  (a pipe)
             async with stdio_client(program, errlog=log) as (incoming, outgoing):
                 log.close()
-                yield _Incoming(incoming, connection), outgoing
+                yield watched(incoming, outgoing, connection)
     finally:
         await asyncio.wait({errors}, timeout=0.5)  # a child process may hold it open
         errors.cancel()
@@ -95,50 +82,7 @@ async def connect(address: Address, connection: Connection, auth: httpx2.Auth | 
     client = httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT, auth=auth, event_hooks={"response": [watch]})
     streamed = streamable_http_client(address["url"], http_client=client, max_sse_event_size=MESSAGE_LIMIT)
     async with client, streamed as (incoming, outgoing):
-        yield _Incoming(incoming, connection), outgoing
-
-
-class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
-    """The messages of a server. A tool that is invalid is taken out, because the SDK would reject the whole list."""
-
-    def __init__(self, stream: Any, connection: Connection) -> None:
-        self._stream = stream
-        self._connection = connection
-
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or an error for an invalid line."""
-        try:
-            message: SessionMessage | Exception = await self._stream.receive()
-        except BaseException:  # the end of the stream, or a failed transport that is being cancelled
-            self._connection.over.set()
-            raise
-        if isinstance(message, Exception):
-            self._connection.noise = "standard output contains lines that are not JSON-RPC messages"
-        elif isinstance(message.message, JSONRPCResponse):
-            result = message.message.result
-            if isinstance(result.get("tools"), list):
-                result["tools"] = [tool for tool in result["tools"] if self._is_valid(tool, result)]
-        return message
-
-    def _is_valid(self, tool: Any, listing: dict[str, Any]) -> bool:
-        version = "2026-07-28" if "resultType" in listing else "2025-11-25"
-        try:
-            validate_server_result("tools/list", version, {**listing, "tools": [tool]})
-        except ValidationError as error:
-            name = tool.get("name") if isinstance(tool, dict) else tool
-            self._connection.invalid_tools[str(name)] = invalid(error)
-            return False
-        return True
-
-    async def aclose(self) -> None:
-        """Close the stream."""
-        await self._stream.aclose()
-
-
-def invalid(error: ValidationError) -> str:
-    """Return the first problem of a message that does not have the form of the protocol."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"invalid message: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        yield watched(incoming, outgoing, connection)
 
 
 class _Limited(httpx2.AsyncByteStream):

@@ -16,7 +16,7 @@ from tools_core import ToolError
 from tools_core.command import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
 from tools_mcp import McpToolset
 from tools_mcp._client._address import described, in_project, variables
-from tools_mcp._client._configured import ConfiguredServer, read_servers, write_server
+from tools_mcp._client._configured import ConfiguredServer, is_disabled, read_servers, write_server
 from tools_mcp._client._definition import Definition, differences, digest, tool_names
 from tools_mcp._client._source import file_path
 from tools_mcp._commands import _edit
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # a server's name can be the prefix of a tool's name
 _SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
+
+_DISABLED = ("disabledMcpServers", "disabledMcpjsonServers", "disabledServers")
 
 _ADD = """\
 The server is started, and its tools are shown. If you accept them, they appear in `ask-tools list`, `call` and `run`
@@ -196,17 +198,22 @@ def _list(options: Namespace) -> int:
 
 def _state(server: ConfiguredServer) -> dict[str, Any]:
     problem = server.error and f"{server.error}; fix: {server.fix}"
-    if not problem:
+    remarks: list[str] = []
+    state = "disabled"
+    if not problem and not server.is_disabled:
         try:
             with server.toolset() as toolset:
                 problem = f"definitions have changed: {server.fix}" if toolset.changes() else ""
+                remarks = [f"left out: {reason}" for reason in toolset.problems] + toolset.remarks
+                state = counted(len(toolset), "tool") + (f"; {'; '.join(remarks)}" if remarks else "")
         except (ToolError, ValueError) as failure:
             problem = str(failure).removeprefix(f"{server.name}: ")
     return {
         "name": server.name,
         "server": described(server.address),
-        "state": problem or counted(len(server.definitions), "tool"),
+        "state": problem or state,
         "error": problem or None,
+        "remarks": remarks,
         "tools": [{"name": name, "sha256": digest(tool)} for name, tool in server.definitions.items()],
     }
 
@@ -215,7 +222,7 @@ def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Names
     """Show what differs from the accepted definitions, and store the new ones if the user agrees."""
     try:
         with toolset:
-            listed, problems = toolset.definitions, toolset.problems
+            listed, problems, remarks = toolset.definitions, toolset.problems, toolset.remarks
     except ToolError as failure:
         raise CommandError(str(failure), "nothing has changed", status=1) from failure
     lines = differences(accepted, listed)
@@ -232,6 +239,8 @@ def _review(toolset: McpToolset, accepted: dict[str, Definition], options: Names
             write(f"+ {names[key]}: {summary}{_claim(definition)}")
     for problem in problems:
         note(f"left out: {problem}")
+    for remark in remarks:
+        note(remark)
     _confirm("Accept these definitions?", options, () if options.details else lines)
     entry = {**toolset.address, "timeout": toolset.timeout, "tools": [*listed.values()]}
     write_server(file_path(), toolset.name, entry)
@@ -304,7 +313,17 @@ def _from_file(path: Path, name: str | None) -> dict[str, Any]:
     selected = {key: in_project(entry, project) for key, entry in entries.items() if name in (None, key)}
     if not selected:
         raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
-    return selected
+    enabled = {key: entry for key, entry in selected.items() if not _is_disabled(key, entry, document)}
+    for key in selected.keys() - enabled.keys():
+        note(f"left out: {key} is disabled in {path}")
+    if not enabled:
+        raise CommandError(f"{path} has no server that is enabled", "enable it there, or add it by its command")
+    return enabled
+
+
+def _is_disabled(name: str, entry: Any, document: dict[str, Any]) -> bool:
+    """Return whether a client's file has disabled a server, in one of the words of the clients."""
+    return is_disabled(entry) or any(name in (document.get(key) or ()) for key in _DISABLED)
 
 
 def _pair(text: str) -> tuple[str, str]:
