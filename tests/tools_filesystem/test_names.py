@@ -81,9 +81,13 @@ def test_the_accents_decide_before_the_case_does(files, root):
     assert files.read.call(path="caf\u00e9").output.startswith("1\tlower")
 
 
-def test_writes_repair_no_names(files, root):
+def test_a_new_file_whose_name_differs_only_in_case_needs_overwrite(files, root):
     (root / "README.md").write_text("old")
-    assert files.write.call(path="readme.md", content="new").ok
+    result = files.write.call(path="readme.md", content="new")
+    assert result.error_type == "conflict"
+    assert "'README.md'" in result.error
+    assert os.listdir(root) == ["README.md"]
+    assert files.write.call(path="readme.md", content="new", overwrite=True).ok
     assert (root / "README.md").read_text() == "old"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tools_agent import Agent, ScriptedProvider
 from tools_core import Context, Registry, Result, ToolCall
+from tools_filesystem import ReadFile
 from tools_runtime import Executor, Policy, hookimpl
 from tools_runtime.plugins import OutputBudget
 
@@ -473,3 +475,168 @@ def test_the_command_asks_or_names_its_option(workspace):
     assert not (workspace / ".npmrc").exists()
     subprocess.run([*command, "--yes"], check=True, **options)
     assert (workspace / ".npmrc").read_text() == "x"
+
+
+# Text that does not occur exactly.
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new", "expected"),
+    [
+        ("if x:\n\treturn 1\n", "if x:\n    return 1", "if x:\n    if y:\n        return 2",
+         "if x:\n\tif y:\n\t\treturn 2\n"),
+        ("class A:\n    def f(self):\n        pass\n", "def f(self):\n    pass\n", "def f(self):\n    return 1\n",
+         "class A:\n    def f(self):\n        return 1\n"),
+        ("a:\n  b:\n    c: 1\n", "a:\n    b:\n        c: 1", "a:\n    b:\n        c: 2\n    d: 3", None),
+        ("def f():\n    if x:\n        y()\n", "        if x:\n            y()\n",
+         "        if x:\n            z()\n        w()\n",
+         "def f():\n    if x:\n        z()\n    w()\n"),
+        ("{\n\t\"a\": 1,\n\t\"b\": {\n\t\t\"c\": 2\n\t}\n}\n", '  "b": {\n    "c": 2\n  }', '  "b": {\n    "c": 3\n  }',
+         "{\n\t\"a\": 1,\n\t\"b\": {\n\t\t\"c\": 3\n\t}\n}\n"),
+        ("f:\n    a\n        b\n", "f:\n\ta\n\t\tb", "f:\n\ta\n\t\tB\n", "f:\n    a\n        B\n\n"),
+        ("def f():   \n    pass  \n", "def f():\n    pass\n", "def f():\n    return\n", "def f():\n    return\n"),
+        ("a\r\n  b\r\nc\r\n", "\tb\n", "\tB\n\tBB\n", "a\r\n  B\r\n  BB\r\nc\r\n"),
+        ("say(\u201chi\u201d, x)\n", 'say("hi"', 'say("ho"', "say(\"ho\", x)\n"),
+        ("it\u2019s a \u2013 b\n", "it's a - b", "it's c", "it's c\n"),
+        ("a\u00a0b c\n", "a b", "ab", "ab c\n"),
+        ("x = 1\n\ny = 2\n", "x = 1\n  \ny = 2", "x = 3", "x = 3\n"),
+        ("x\n", "y\n", "z\n", None),
+        ("  a\nb\n    a\n", " a\n", " c\n", None),
+        ("\u201ca\u201d \u201ca\u201d\n", '"a"', "b", None),
+        ("  a\nb\n", "a\n  b\n", "c\n", None),
+        ("f(a,  b)\n", "f(a, b)", "f(c)", None),
+        ("A\n", "a\n", "b\n", None),
+    ],
+)  # fmt: skip
+def test_an_edit_finds_the_one_place_that_is_alike_and_says_so(call, put, content, old, new, expected):
+    file = put("a.py", content)
+    result = call("edit_file", path="a.py", old_string=old, new_string=new)
+    assert file.read_bytes().decode() == (content if expected is None else expected)
+    assert result.ok is (expected is not None)
+    if result.ok:
+        assert re.search(r"\n\[[^\]]*in the file", result.output)
+
+
+def test_an_exact_place_is_preferred_to_those_that_are_alike(call, put):
+    file = put("a.py", "  a\na\n\ta\n")
+    result = call("edit_file", path="a.py", old_string="\na\n", new_string="\nb\n")
+    assert file.read_text() == "  a\nb\n\ta\n"
+    assert "in the file" not in result.output
+    put("b.py", " a\n")
+    assert not call("edit_file", path="b.py", old_string="a\nb", new_string="c", replace_all=True).ok
+
+
+NOTEBOOK = """{
+ "cells": [
+  {
+   "cell_type": "markdown",
+   "metadata": {},
+   "source": [
+    "# Caf\u00e9"
+   ]
+  },
+  {
+   "cell_type": "code",
+   "execution_count": 1,
+   "metadata": {"source": 1},
+   "outputs": [{"name": "stdout", "output_type": "stream", "text": ["2\\n"]}],
+   "source": [
+    "x = 1\\n",
+    "print(x + 1)"
+   ]
+  },
+  {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "y = \\"\u00e9\\""}
+ ],
+ "metadata": {}, "nbformat": 4, "nbformat_minor": 5
+}
+"""
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_one_cell_of_a_notebook_is_edited_and_no_other_byte_changes(call, put, ascii_only):
+    text = NOTEBOOK.replace("\u00e9", "\\u00e9") if ascii_only else NOTEBOOK
+    file = put("n.ipynb", text)
+    shown = call("read_file", path="n.ipynb").output
+    assert "--- cell 2 (code, run 1) ---" in shown
+    result = call("edit_file", path="n.ipynb", cell=2, old_string="x = 1\nprint", new_string="x = 2\n\nprint")
+    assert "outputs of the cell are those of its old source" in result.output
+    expected = text.replace('    "x = 1\\n",\n', '    "x = 2\\n",\n    "\\n",\n')
+    assert file.read_text() == expected
+    assert call("edit_file", path="n.ipynb", cell=3, old_string='"\u00e9"', new_string='"\u00fc"\nz = 1').ok
+    expected = expected.replace('"y = \\"', '"y = \\"').replace(
+        '\\u00e9\\""}' if ascii_only else '\u00e9\\""}', '\\u00fc\\"\\nz = 1"}' if ascii_only else '\u00fc\\"\\nz = 1"}'
+    )
+    assert file.read_text() == expected
+    assert call("edit_file", path="n.ipynb", cell=1, old_string="", new_string="# New\ntext\n").ok
+    cells = json.loads(file.read_text())["cells"]
+    assert ["".join(cell["source"]) for cell in cells] == [
+        "# New\ntext\n",
+        "x = 2\n\nprint(x + 1)",
+        'y = "\u00fc"\nz = 1',
+    ]
+    assert call("edit_file", path="n.ipynb", cell=4, old_string="x", new_string="y").error_type == "not_found"
+    put("a.txt", "x\n")
+    assert call("edit_file", path="a.txt", cell=1, old_string="x", new_string="y").error_type == "validation_error"
+
+
+# Several files at once, and names that look alike.
+
+
+def test_several_files_are_read_in_one_call(call, put, workspace):
+    put("a.txt", "one\n")
+    put("b.txt", "two")
+    put("c.png", b"\x89PNG\r\n\x1a\n" + bytes(20))
+    result = call("read_file", path=["a.txt", "missing", "b.txt"])
+    assert result.output.startswith("==> a.txt <==\n1\tone\n==> missing <==\n[no 'missing'")
+    assert result.output.endswith("==> b.txt <==\n1\ttwo\n")
+    assert [fact.get("error_type") for fact in result.metadata["files"]] == [None, "not_found", None]
+    assert all(call("write_file", path=name, content="new").ok for name in ("a.txt", "b.txt"))
+    mixed = call("read_file", path=["a.txt", "c.png", "b.txt"])
+    assert [type(part).__name__ for part in mixed.content] == ["str", "str", "Image", "str"]
+    assert call("write_file", path="b.txt", content="newer").ok
+    assert call("read_file", path=["no", "none"]).error_type == "not_found"
+    assert tools_paths(call, workspace) == ["a.txt", "b.txt"]
+
+
+def tools_paths(call, workspace):
+    effects = ReadFile().effects({"path": ["a.txt", "b.txt"]}, Context(workspace=workspace))
+    return [path.rpartition("/")[2] for path in effects.paths]
+
+
+def test_several_files_share_one_budget(agent, put):
+    for name in "abc":
+        put(f"{name}.txt", BIG)
+    put("d.txt", "short\n")
+    shown, wrote, other = agent(
+        ("read_file", {"path": ["a.txt", "b.txt", "c.txt", "d.txt"]}),
+        ("write_file", {"path": "a.txt", "content": ""}),
+        ("write_file", {"path": "d.txt", "content": ""}),
+    )
+    assert len(shown) <= 30_000
+    assert shown.count("continue with offset=") == 3
+    assert "you have read only" in wrote
+    assert other.startswith("Replaced")
+
+
+def test_a_name_that_looks_the_same_is_the_same_file(call, put, workspace):
+    file = put("cafe\u0301.txt", "a\n")
+    result = call("edit_file", path="caf\u00e9.txt", old_string="a", new_string="b")
+    assert "differs in spaces, quotes, accents or case" in result.output
+    assert call("write_file", path="caf\u00e9.txt", content="c\n").error_type == "conflict"
+    call("read_file", path="caf\u00e9.txt")
+    assert call("write_file", path="caf\u00e9.txt", content="c\n").ok
+    patch = "*** Begin Patch\n*** Update File: caf\u00e9.txt\n-c\n+d\n*** End Patch"
+    assert call("apply_patch", patch=patch).ok
+    assert not call("apply_patch", patch=patch.replace("Update", "Add").replace("-c\n", "")).ok
+    assert call("write_file", path="caf\u00e9.txt", content="e\n", overwrite=True).ok
+    assert file.read_text() == "e\n"
+    assert [path.name for path in workspace.iterdir()] == ["cafe\u0301.txt"]
+
+
+@pytest.mark.parametrize(("old", "new"), [("nn.txt", "NN.TXT"), ("src/a", "Src/b"), ("Stra\u00dfe", "STRASSE")])
+def test_a_name_that_differs_only_in_case_is_not_created_by_accident(call, put, workspace, old, new):
+    put(old, "a\n")
+    assert call("write_file", path=new, content="b\n").error_type == "conflict"
+    assert not (workspace / new).exists()
+    assert call("write_file", path=new, content="b\n", overwrite=True).ok
+    assert (workspace / old).read_text() == "a\n"

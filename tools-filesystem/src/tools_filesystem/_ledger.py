@@ -168,10 +168,17 @@ class Reading(NamedTuple):
     version: Version
     size: int
     lines: list[ShownLine]
+    begin: int = 0  # where the first line begins in the text
 
-    def show(self, text: str, context: Context) -> None:
-        """Record the lines that the model receives of a result with this text."""
-        if not context.on_result(lambda result: self._record(text, _text_of(result))):
+    def moved(self, begin: int) -> Reading:
+        """Return the reading for a text in which its first line begins at `begin`."""
+        lines = [line._replace(text_end=line.text_end + begin) for line in self.lines]
+        return self._replace(lines=lines, begin=begin)
+
+    def show(self, result: Result, context: Context) -> None:
+        """Record the lines of a result that the model receives."""
+        text = _text_of(result)
+        if not context.on_result(lambda final: self._record(text, _text_of(final))):
             self._record(text, text)
 
     def _record(self, text: str, received: str) -> None:
@@ -180,7 +187,7 @@ class Reading(NamedTuple):
         most = min(len(text), len(received)) - top
         bottom = len(text) - _common(text[::-1], received[::-1], most)
         ranges: list[tuple[int, int]] = []
-        begin = 0
+        begin = self.begin
         for line in self.lines:
             if line.is_faithful and (line.text_end <= top or begin >= bottom):
                 ranges.append((line.start, line.end))

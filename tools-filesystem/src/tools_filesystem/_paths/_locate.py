@@ -7,7 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tools_core import ToolError
 from tools_filesystem._paths._explain import explained
@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 
     from tools_filesystem._paths._access import Access, PinnedRoot
 
+Repair = Literal["", "spelling", "case"]
 _MAX_NAMES = 2000  # how many siblings are compared with a name that does not exist
 _MAX_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
 
 
 def locate(
-    access: Access, path: str, *, write: bool = False, new: bool = False, follow: bool = True, repair: bool = False
+    access: Access, path: str, *, write: bool = False, new: bool = False, follow: bool = True, repair: Repair = ""
 ) -> Located:
     r"""Resolve a path; ToolError if it does not exist, or if it is protected and `write` is set.
 
     A path that does not exist is `not_found`, unless `new` permits it. A link at its end is followed if `follow`.
-    A name that does not exist may stand for the name with the bytes that its `\xNN` spell, or with `repair`, for the
-    only name that looks the same.
+    A name that does not exist may stand for the name with the bytes that its `\xNN` spell; with `repair` "spelling",
+    for the only name that looks the same, and with "case" also for one that differs in case.
     """
     root, names = access.root_of(path)
     place = Located(root, path, path, is_slashed=path.endswith(("/", "/.")))
@@ -58,7 +59,18 @@ def _check(place: Located, names: list[str], *, new: bool) -> None:
         raise ToolError(_not_found(place, names), "not_found")
 
 
-def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> None:
+def check_no_twin(place: Located) -> None:
+    """Raise ToolError (`conflict`) for a new name from which an existing one differs only in case."""
+    siblings = _names_in(place.folder, _MAX_REPAIRED)
+    other = alike(siblings, place.tail[0], any_case=True) if place.status is None else None
+    if other is not None and len(siblings) <= _MAX_REPAIRED:
+        above = place.below.split("/")[: -len(place.tail)]
+        name = escaped("/".join((*above, other)))
+        message = f"{place.argument!r} does not exist, but {name!r} does, which differs only in case"
+        raise ToolError(f"{message}: use that name, or overwrite=true to create another file", "conflict")
+
+
+def _find(place: Located, names: list[str], *, follow: bool, repair: Repair) -> None:
     """Resolve `names`; those that are spelled differently on disk are replaced in the list."""
     is_repaired = False
     for _ in range(len(names) + 1):
@@ -70,7 +82,8 @@ def _find(place: Located, names: list[str], *, follow: bool, repair: bool) -> No
         other = unescaped(names[at])
         if other is None or lstat(place.folder, other) is None:
             siblings = _names_in(place.folder, _MAX_REPAIRED) if repair else []
-            other = alike(siblings, names[at]) if len(siblings) <= _MAX_REPAIRED else None
+            is_small = len(siblings) <= _MAX_REPAIRED
+            other = alike(siblings, names[at], any_case=repair == "case") if is_small else None
             is_repaired |= other is not None
         if other is None:
             break

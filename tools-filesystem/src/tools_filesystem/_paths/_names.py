@@ -37,11 +37,12 @@ def unescaped(part: str) -> str | None:
     return None if name == part or "/" in name or "\0" in name or name in ("", ".", "..") else name
 
 
-def alike(names: list[str], name: str) -> str | None:
-    """Return the one name that looks like `name`, or None; case decides between several."""
+def alike(names: list[str], name: str, *, any_case: bool) -> str | None:
+    """Return the one name that looks like `name`, or None; with `any_case`, one that differs in case if none does."""
     shape = _seen(name)
-    matches = [other for other in names if _seen(other).casefold() == shape.casefold()]
-    matches = [other for other in matches if _seen(other) == shape] or matches
+    matches = [other for other in names if _seen(other) == shape]
+    if not matches and any_case:
+        matches = [other for other in names if _seen(other).casefold() == shape.casefold()]
     return matches[0] if len(matches) == 1 else None
 
 

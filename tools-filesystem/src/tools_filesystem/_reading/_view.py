@@ -109,7 +109,7 @@ def _notebook(cells: list[str], page: Page, facts: dict[str, Any]) -> View:
             break
     last = start + len(lines)
     facts |= {"total_lines": len(cells), "truncated": last < len(cells)}
-    notes = ["a notebook, output as cells; edit_file and grep see its JSON"]
+    notes = ["a notebook, shown as cells; edit_file changes a cell by its number, grep sees the JSON"]
     if last < len(cells):
         notes.append(f"lines {start + 1} to {last} of {len(cells)}; continue with offset={last + 1}")
     return View("\n".join(lines), facts, notes)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from tools_core import Context, Limits, Result, ToolError
+from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._file_tool import FileTool
+from tools_filesystem._writing._cells import cell_of
 from tools_filesystem._writing._changes import Change, commit
-from tools_filesystem._writing._diff import diff, line_numbers, replaced
+from tools_filesystem._writing._diff import Span, diff, line_numbers, replaced
 from tools_filesystem._writing._edit import resolve
-from tools_filesystem._writing._text import MAX_SIZE, text_of
+from tools_filesystem._writing._text import MAX_SIZE, Text, text_of
 
 _MAX_LINES = 20  # numbers of lines in the result
 
@@ -20,7 +21,8 @@ _MAX_LINES = 20  # numbers of lines in the result
 class EditFile(FileTool):
     """Replace exact text in a file, and return a diff. To change several files together, use apply_patch.
 
-    old_string must occur exactly once, with its indentation and newlines, unless replace_all=true.
+    old_string must occur exactly once, with its indentation and newlines, unless replace_all=true. Of a notebook, edit
+    one cell by its number.
     """
 
     destructive = True
@@ -28,33 +30,64 @@ class EditFile(FileTool):
     def execute(
         self,
         path: Annotated[str, "File path, relative to the workspace."],
-        old_string: Annotated[str, "Text to replace, without line numbers.", Limits(min_length=1)],
+        old_string: Annotated[str, "Text to replace, without line numbers; empty for a whole cell."],
         new_string: Annotated[str, "Replacement text."],
         replace_all: Annotated[bool, "Replace every occurrence."] = False,
         dry_run: Annotated[bool, "Only return the diff."] = False,
+        cell: Annotated[int | None, "Number of a notebook's cell, as read_file shows it."] = None,
         *,
         context: Context,
     ) -> Result:
+        if not old_string and cell is None:
+            raise ToolError("old_string must not be empty; write_file creates files", "validation_error")
         if old_string == new_string:
             raise ToolError("old_string and new_string are the same", "validation_error")
-        with self.access(context) as access, locate(access, path, write=True) as file:
+        with self.access(context) as access, locate(access, path, write=True, repair="spelling") as file:
             if not dry_run:
                 lock(context, file)
             data, state = file.read(MAX_SIZE)
-            text = text_of(data, path)
-            spans = resolve(text, old_string, new_string, path, replace_all=replace_all)
-            lines = line_numbers(text.data, [span.start for span in spans])
-            changes = diff(text, spans, path)
+            edit = _edited(data, path, old_string, new_string, cell, replace_all=replace_all)
             if not dry_run:
                 file.check_permitted("write_file with overwrite=true replaces it")
-                new = text.restored(replaced(text.data, 0, len(text.data), spans))
-                change = Change(place=file, data=new, status=state)
+                change = Change(place=file, data=edit.data, status=state)
                 commit([change], context)
-                after = None if change.state is None else Content(file.real, change.state, new)
+                after = None if change.state is None else Content(file.real, change.state, edit.data)
                 ledger_of(context.run_id).replace(Content(file.real, state, data), after)
-        facts = {"path": path, "replacements": len(spans), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
-        facts |= access.warnings()
-        return Result.ok(f"{_summary(path, lines, dry_run=dry_run)}\n{changes}", metadata=facts)
+        lines = edit.lines
+        facts = {"path": path, "replacements": len(lines), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
+        facts |= {"cell": cell} if cell is not None else {}
+        notes = [f"[{note}]" for note in (edit.note, file.note) if note]
+        text = "\n".join([_summary(path, lines, dry_run=dry_run), edit.diff, *notes])
+        return Result.ok(text, metadata=facts | access.warnings())
+
+
+class _Edit(NamedTuple):
+    """The new content of a file, the changed lines, their diff, and how the place differs from the old text."""
+
+    data: bytes
+    lines: list[int]
+    diff: str
+    note: str
+
+
+def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, replace_all: bool) -> _Edit:
+    text = whole = text_of(data, path)
+    place = None
+    if cell is not None:
+        path = f"{path}, cell {cell}"
+        place = cell_of(whole.decoded(whole.data), cell, path)
+        text = Text(place.source.encode(), "utf-8")
+    note = "the outputs of the cell are those of its old source" if place is not None and place.has_outputs else ""
+    if old:
+        spans, differs = resolve(text, old, new, path, replace_all=replace_all)
+        note = "; ".join(filter(None, (differs, note)))
+    else:
+        spans = [Span(0, len(text.data), new.encode())]
+    changed = replaced(text.data, 0, len(text.data), spans)
+    if place is not None:
+        changed = whole.encoded(place.replaced(whole.decoded(whole.data), changed.decode()))
+    lines = line_numbers(text.data, [span.start for span in spans])
+    return _Edit(whole.restored(changed), lines, diff(text, spans, path), note)
 
 
 def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:

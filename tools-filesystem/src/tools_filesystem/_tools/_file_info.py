@@ -37,7 +37,7 @@ class FileInfo(FileTool):
     ) -> Result:
         with (
             self.access(context) as access,
-            locate(access, path, follow=path.endswith(("/", "/.")), repair=True) as place,
+            locate(access, path, follow=path.endswith(("/", "/.")), repair="case") as place,
         ):
             status = place.state
             when = datetime.fromtimestamp(status.st_mtime_ns // 1_000_000_000, UTC)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, Effects, Tool, ToolError
 from tools_filesystem._paths._access import Access
-from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._locate import Repair, locate
 from tools_filesystem._workspace import Workspace, workspace_for
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class FileTool(Tool, abstract=True):
         try:
             with self.access(context or Context()) as access:
                 # Where a path leads; of one that does not exist, also the file whose name a tool would take for it.
-                for path, repair in product(named, (True, False)):
+                for path, repair in product(named, _READINGS):
                     with locate(access, path, new=True, repair=repair) as place:
                         paths |= dict.fromkeys((*place.links, place.real))
         except ToolError:  # the call itself will end with it
@@ -83,4 +83,5 @@ def _preload() -> None:
             import_module(name)
 
 
+_READINGS: tuple[Repair, ...] = ("case", "")
 _PATHS = ("path", "source", "destination")

@@ -58,7 +58,7 @@ class Glob(FileTool):
         with self.access(context) as access:
             is_single = not globs.skipped and len(globs.allowed) == 1
             folder, below = _start(access, globs.allowed[0], path) if is_single else (path, "")
-            with locate(access, folder, repair=True) as start:
+            with locate(access, folder, repair="case") as start:
                 start.check_folder()
                 allowed = [below] if is_single else [relative(one, access, start) for one in globs.allowed or ["**"]]
                 skipped = [relative(one, access, start) for one in globs.skipped]

@@ -71,7 +71,7 @@ class Grep(FileTool):
         before, after = max(before, context), max(after, context)
         multiline = multiline or has_line_ends(pattern)
         request = SearchRequest(output_mode, pattern, ignore_case, multiline, before, after, type=type)
-        with self.access(call) as access, locate(access, path, repair=True) as start:
+        with self.access(call) as access, locate(access, path, repair="case") as start:
             head = b"" if start.is_folder else start.read_start(_SNIFF)
             if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
                 return Result.ok(f"{path!r} is a binary file, which is not searched", metadata={"binary": 1})

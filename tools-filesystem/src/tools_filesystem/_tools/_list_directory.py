@@ -40,7 +40,7 @@ class ListDirectory(FileTool):
         *,
         context: Context,
     ) -> Result:
-        with self.access(context) as access, locate(access, path, repair=True) as place:
+        with self.access(context) as access, locate(access, path, repair="case") as place:
             place.check_folder()
             listing = _Listing(depth, limit, unescaped(after) or after)
             top = listing.of(place, context)

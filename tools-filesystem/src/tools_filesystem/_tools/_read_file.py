@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._ledger import ledger_of
@@ -12,29 +12,40 @@ from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._resolve import closing
 from tools_filesystem._reading import _pdf
 from tools_filesystem._reading._lines import BUDGET
-from tools_filesystem._reading._view import Page, view
+from tools_filesystem._reading._view import Page, View, view
 from tools_filesystem._search._process import Command, run
 from tools_filesystem._tools._file_tool import FileTool
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tools_filesystem._paths._access import Access
 
 _PAGES = re.compile(r"(\d{1,6})(?:\s*-\s*(\d{1,6}))?", re.ASCII)
 _NOTES = 500  # characters
+_MAX_FILES = 50
 
 
 class ReadFile(FileTool):
-    """Read a file: text with line numbers, a notebook as cells with outputs, an image or a PDF.
+    """Read a file: text with line numbers, a notebook as cells with outputs, an image or a PDF. Or read several files.
 
-    Returns up to 2,000 lines, 100 kB and 2,000 bytes of a line; a note says how to continue.
-    To search in many files, use grep.
+    Returns up to 2,000 lines, 100 kB and 2,000 bytes of a line; a note says how to continue. Several files share the
+    100 kB. To search in many files, use grep.
     """
 
     read_only = True
 
+    def paths_in(self, arguments: Mapping[str, Any]) -> Sequence[Any] | None:
+        """Return the paths, one or several."""
+        path = arguments.get("path")
+        return path if isinstance(path, list) else [path]
+
     def execute(
         self,
-        path: Annotated[str, "File path, relative to the workspace."],
+        path: Annotated[
+            str | Annotated[list[str], Limits(min_length=1, max_length=_MAX_FILES)],
+            "File path, relative to the workspace, or a list of paths.",
+        ],
         offset: Annotated[int, "First line; a negative number counts from the end (-50: the last 50 lines)."] = 1,
         limit: Annotated[int, "Maximum number of lines.", Limits(ge=1)] = 2000,
         line_numbers: Annotated[bool, "Prefix each line with its number and a tab."] = True,
@@ -42,24 +53,22 @@ class ReadFile(FileTool):
         *,
         context: Context,
     ) -> Result:
+        page = Page("", "", offset or 1, limit, line_numbers, _room(context))
         with self.access(context) as access:
+            if not isinstance(path, str):
+                if pages:
+                    raise ToolError("pages are those of one PDF: pass one path", "validation_error")
+                return _several(access, path, page, context)
             if pages:
                 return _pdf_text(access, path, pages, context)
-            with locate(access, path, repair=True) as place, closing(place.open_file()) as file:
-                page = Page(place.path, place.real, offset or 1, limit, line_numbers, _room(context))
-                shown = view(file, page, context, ledger_of(context.run_id))
-        content, facts, notes = shown.content, shown.facts, shown.notes
-        if place.note:
-            facts["repaired_path"] = place.path
-            notes.append(place.note)
-        if not isinstance(content, str):
-            return Result.ok([content, *notes] if notes else content, metadata=facts)
-        if notes:
-            facts["note"] = "; ".join(notes)
-            content += ("" if content.endswith("\n") else "\n") + f"[{facts['note']}]"
+            shown = _view(access, path, page, context)
+        if isinstance(shown.content, str):
+            result = Result.ok(_with_notes(shown), metadata=shown.facts)
+        else:
+            result = Result.ok([shown.content, *shown.notes] if shown.notes else shown.content, metadata=shown.facts)
         if shown.reading is not None:
-            shown.reading.show(content, context)
-        return Result.ok(content, metadata=facts)
+            shown.reading.show(result, context)
+        return result
 
 
 def _room(context: Context) -> int:
@@ -68,12 +77,59 @@ def _room(context: Context) -> int:
     return BUDGET if most is None else min(BUDGET, most - _NOTES)
 
 
+def _view(access: Access, path: str, page: Page, context: Context) -> View:
+    with locate(access, path, repair="case") as place, closing(place.open_file()) as file:
+        shown = view(file, page._replace(path=place.path, real=place.real), context, ledger_of(context.run_id))
+    if place.note:
+        shown.facts["repaired_path"] = place.path
+        shown.notes.append(place.note)
+    if shown.notes:
+        shown.facts["note"] = "; ".join(shown.notes)
+    return shown
+
+
+def _with_notes(shown: View) -> str:
+    content = str(shown.content) if isinstance(shown.content, str) else ""
+    if not shown.notes:
+        return content
+    between = "" if not content or content.endswith("\n") else "\n"
+    return f"{content}{between}[{'; '.join(shown.notes)}]"
+
+
+def _several(access: Access, paths: Sequence[str], page: Page, context: Context) -> Result:
+    """Read files one after the other; each gets an equal part of the room that is left."""
+    views: list[tuple[str, View]] = []
+    room = page.room
+    for number, path in enumerate(paths):
+        head = f"==> {path} <==\n"
+        share = room // (len(paths) - number) - len(head)
+        try:
+            shown = _view(access, path, page._replace(room=share), context)
+        except ToolError as error:
+            shown = View(f"[{error}]", {"error": str(error), "error_type": error.type}, [])
+        text = head + _with_notes(shown)
+        views.append((text if text.endswith("\n") else f"{text}\n", shown))
+        room -= len(views[-1][0])
+    facts = [{"path": path, **shown.facts} for path, (_, shown) in zip(paths, views, strict=True)]
+    if all("error" in fact for fact in facts):
+        raise ToolError("\n".join(f"{fact['path']}: {fact['error']}" for fact in facts), facts[0]["error_type"])
+    is_text = all(isinstance(shown.content, str) for _, shown in views)
+    parts = [part for text, shown in views for part in (text, shown.content)[: 2 - isinstance(shown.content, str)]]
+    result = Result.ok("".join(map(str, parts)) if is_text else parts, metadata={"files": facts})
+    begin = 0
+    for text, shown in views:
+        if shown.reading is not None:
+            shown.reading.moved(begin + text.index("\n") + 1).show(result, context)
+        begin += len(text) + (not is_text)  # texts between other parts are joined by line feeds
+    return result
+
+
 def _pdf_text(access: Access, path: str, pages: str, context: Context) -> Result:
     span = _PAGES.fullmatch(pages.strip())
     first, last = (int(span[1]), int(span[2] or span[1])) if span else (0, 0)
     if not 1 <= first <= last:
         raise ToolError(f"pages must be a page or a range, such as '3' or '1-5', not {pages!r}", "validation_error")
-    with locate(access, path, repair=True) as place, closing(place.open_file()) as file:
+    with locate(access, path, repair="case") as place, closing(place.open_file()) as file:
         program = [sys.executable, "-I", _pdf.__file__, str(file), str(first), str(last)]
         output = run(Command(program, files=(file,)), context)
     if output.code > 0:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Content, ledger_of
-from tools_filesystem._paths._locate import locate
+from tools_filesystem._paths._locate import check_no_twin, locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._tools._file_tool import FileTool
@@ -38,9 +38,11 @@ class WriteFile(FileTool):
             data = content.encode()
         except UnicodeEncodeError as error:
             raise ToolError("content must not contain lone surrogates", "validation_error") from error
-        with self.access(context) as access, locate(access, path, write=True, new=True) as file:
+        with self.access(context) as access, locate(access, path, write=True, new=True, repair="spelling") as file:
             ledger, status, note = ledger_of(context.run_id), file.status, ""
             file.check_file_name()
+            if not overwrite:
+                check_no_twin(file)
             if status is not None:
                 check_regular(status, path)
                 if not overwrite:
@@ -53,6 +55,7 @@ class WriteFile(FileTool):
             after = None if change.state is None else Content(file.real, change.state, data)
             ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
+        text += f"\n[{file.note}]" if file.note else ""
         report = {"path": path, "bytes": len(data), "created": status is None}
         return Result.ok(report, content=text, metadata=access.warnings())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
 from tools_filesystem._paths._explain import explained
@@ -105,7 +105,7 @@ class PatchPlan:
             file.is_executable = file.is_executable if section.is_executable is None else section.is_executable
             self._put(file, applied.data)
             return applied
-        goal = self._file(section.destination, new=True, follow=False)
+        goal = self._file(section.destination, new=True, follow=False, repair="")
         if goal is file or goal.after is not None:
             message = f"{section.destination!r} exists, so {path!r} cannot be moved there"
             raise ToolError(f"{message}; choose another name. Nothing was changed.", "conflict")
@@ -115,9 +115,12 @@ class PatchPlan:
         self._put(file, None)
         return applied
 
-    def _file(self, path: str, *, new: bool = False, follow: bool = True) -> _File:
+    def _file(
+        self, path: str, *, new: bool = False, follow: bool = True, repair: Literal["", "spelling"] = "spelling"
+    ) -> _File:
         """Return a file of the patch, which is read from the disk the first time."""
-        place = self._stack.enter_context(locate(self.access, path, write=True, new=True, follow=follow))
+        located = locate(self.access, path, write=True, new=True, follow=follow, repair=repair)
+        place = self._stack.enter_context(located)
         self._root = self._root or place.root
         if self._root is not place.root:
             message = f"{path!r} is in another root than the files before it; a patch changes one root"
