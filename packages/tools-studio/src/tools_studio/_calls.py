@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools_core import ApprovalRequest, Effects, Question, Tool
     from tools_core.schema import Problem
     from tools_studio._events import Hub
-    from tools_workspace import WorkspaceCopy
+    from tools_workspace import Changes, WorkspaceCopy
 
 _GRACE = 2.0  # seconds for a tool to return after it was cancelled
 _MAX_HISTORY = 200
@@ -61,6 +61,7 @@ class Call:
     is_cancelled: bool = False
     copy: WorkspaceCopy | None = None
     changes: Sequence[Mapping[str, Any]] = ()  # in the copy, each with its diff
+    shown: Changes | None = None  # the same, to apply no others
     outcome: str = ""  # of the changes: applied or discarded
     context: Context | None = None
     task: asyncio.Task[None] | None = None
@@ -153,7 +154,7 @@ class Calls:
     def apply(self, call: Call) -> None:
         """Apply what a call changed in its copy. Raises WorkspaceError for a conflict; the copy remains."""
         if call.copy is not None:
-            call.copy.apply(title=f"{call.tool.name}, ask-tools ui")
+            call.copy.apply(shown=call.shown, title=f"{call.tool.name}, ask-tools ui")
             call.copy.discard()
             call.copy, call.outcome = None, "applied"
             self._hub.publish(call.topic)
@@ -197,7 +198,8 @@ class Calls:
         with Executor([call.tool], policy=Policy(), approve=approve, default_timeout=None) as executor:
             result = await executor.acall(ToolCall(f"ui_{call.id}", call.tool.name, call.arguments), call.context)
         if call.copy is not None:
-            call.changes = await asyncio.to_thread(call.copy.changes().to_list)
+            call.shown = await asyncio.to_thread(call.copy.changes)
+            call.changes = await asyncio.to_thread(call.shown.to_list)
             if not call.changes:
                 await asyncio.to_thread(self.discard, call)
         return result

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools_studio._sessions import Sessions
+    from tools_workspace import WorkspaceCopy
 
 _INTERVAL = 1.0  # seconds between two reads of the sessions that other processes change
 
@@ -68,6 +69,12 @@ class Studio:
         except (CommandError, OSError, ValueError, SubprocessError) as error:
             self.catalog.report = {"problems": [{"name": "ask-tools doctor", "error": str(error), "fix": "run it"}]}
         self.hub.publish("catalog")
+
+    def changes_of(self, copy: WorkspaceCopy) -> list[dict[str, Any]]:
+        """Return the changes of a copy for a page, and remember them: only these are applied."""
+        changes = copy.changes()
+        copy.record_shown(changes)
+        return changes.to_list()
 
     @cached_property
     def templates(self) -> Environment:

@@ -49,7 +49,9 @@ def _change(studio: Studio, action: str, id: str) -> None:
         raise HTTPException(404, f"There is no copy {id}.")
     if action == "apply":
         title = studio.sessions.titles.get(copy.path)
-        copy.apply(title=f"{title}, ask-tools ui" if title else "ask-tools ui")
+        changes = copy.changes()
+        copy.check_shown(changes)  # the page shows them
+        copy.apply(shown=changes, title=f"{title}, ask-tools ui" if title else "ask-tools ui")
     copy.discard()
 
 
