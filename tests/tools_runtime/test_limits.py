@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from tools_core import Context, ToolCall, tool
-from tools_runtime import AsyncRuntime, InlineRuntime, Runtime, ThreadRuntime, hookimpl
+from tools_runtime import AsyncRuntime, Executor, InlineRuntime, Runtime, ThreadRuntime, hookimpl
 
 RUNTIMES = ["inline", "thread", "async"]
 CALL = [ToolCall("1", "wait", {})]
@@ -421,3 +421,30 @@ def test_an_async_hook_that_hangs_after_the_call_loses_no_result(run, make):
 
     executor = make([quick], hooks=[Hang()])
     assert run(executor, [ToolCall("1", "quick", {})], Context(timeout=0.5))[0][1].output == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("limit", [10.0, None])
+@pytest.mark.parametrize("runtime", ["auto", "async"])
+def test_many_calls_use_64_threads(runtime, limit, is_async):
+    lock, running, peak, threads = threading.Lock(), set(), [0], [0]
+    before = threading.active_count()
+
+    @tool(read_only=True)
+    def slow(number: int) -> str:
+        """Wait until others run as well."""
+        with lock:
+            running.add(number)
+            peak[0] = max(peak[0], len(running))
+            threads[0] = max(threads[0], threading.active_count() - before)
+        threading.Event().wait(0.05)
+        with lock:
+            running.discard(number)
+        return "x"
+
+    executor = Executor([slow], runtime=runtime, default_timeout=limit)
+    calls = [ToolCall(str(at), "slow", {"number": at}) for at in range(200)]
+    pairs = asyncio.run(executor.aexecute(calls)) if is_async else executor.execute(calls)
+    assert all(result.ok for _, result in pairs)
+    assert 32 < peak[0] <= 64
+    assert threads[0] <= 68  # and those of the event loop

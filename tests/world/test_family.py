@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from typing import Annotated, Literal
@@ -10,7 +11,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from tools_agent import Agent, Assistant, Block, Guardrail, ScriptedProvider, Session, SQLiteStore, Usage, open_store
-from tools_core import Context, Halt, Result, Tool, ToolCall, tool
+from tools_core import Context, Halt, Result, Tool, ToolCall, ToolError, tool
 from tools_runtime import Approvals, Executor, Policy, hookimpl
 from tools_runtime.plugins import RateLimit
 
@@ -783,3 +784,49 @@ def test_an_inline_tool_without_a_limit_runs_in_the_thread_of_its_caller(nesting
     assert events.count("ToolProgress") == 2
     assert events.index("ToolStarted") < events.index("ToolProgress") < events.index("ToolFinished")
     assert all(message.result.ok for message in results(agent.session))
+
+
+# Loops and bugs
+
+
+def test_loops_are_looked_for_within_one_run(write):
+    @tool(read_only=True)
+    def job_status(job: int) -> dict:
+        """Report the state of a job."""
+        return {"job": job, "state": "running"}
+
+    agent = Agent(model=first_then(call("job_status", job=1)), tools=[job_status])
+    for _ in range(4):
+        agent.generate("How is job 1?")
+    assert [message.content for message in results(agent.session)] == ['{"job":1,"state":"running"}'] * 4
+    agent = Agent(model=ScriptedProvider(*[call("job_status", job=1)] * 4, "done"), tools=[job_status])
+    agent.generate("Wait for job 1")
+    read = [json.loads(message.content) for message in results(agent.session)]
+    assert [message["state"] for message in read] == ["running"] * 4
+    assert ["warning" in message for message in read] == [False, False, True, True]
+
+
+@pytest.mark.parametrize("error", [NameError, TypeError, AttributeError, AssertionError])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_bug_in_a_tool_is_logged_with_its_traceback_once(error, is_async, caplog, arun):
+    @tool
+    def look(q: str) -> str:
+        """Look."""
+        raise error("oops")
+
+    clerk = agent_tool(first_then(call("look", q="x")), look)
+    agent = Agent(model=ScriptedProvider(call("clerk", prompt="x"), "Sorry."), tools=[clerk])
+    assert (arun(agent.agenerate("x")) if is_async else agent.generate("x")).completed
+    (record,) = (record for record in caplog.records if record.name == "tools_core")
+    assert error.__name__ in record.exc_text or error is record.exc_info[0]
+    assert "in look" in caplog.text
+
+
+def test_an_expected_error_of_a_tool_is_not_logged(caplog):
+    @tool
+    def look(q: str) -> str:
+        """Look."""
+        raise ToolError("no such place") if q == "x" else OSError("offline")
+
+    Agent(model=ScriptedProvider(call("look", q="x"), call("look", q="y"), "Sorry."), tools=[look]).generate("x")
+    assert not [record for record in caplog.records if record.name == "tools_core"]

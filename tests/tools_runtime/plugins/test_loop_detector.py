@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -85,7 +86,30 @@ def test_a_warning_is_added_to_pictures_and_json_too():
     count = tool(lambda: {"n": 1}, name="count")
     assert conversation(LoopDetector(), *[("draw", {})] * 3, tools=[draw])[-1].content == (Image(PNG), WARNING)
     result = conversation(LoopDetector(), *[("count", {})] * 3, tools=[count])[-1]
-    assert result.output == {"n": 1} and result.content == '{"n":1}\n\n' + WARNING
+    assert result.output == {"n": 1}
+    assert json.loads(result.content) == {"n": 1, "warning": WARNING[1:-1]}
+
+
+@pytest.mark.parametrize("value", [[1, 2], [], {}, 7, True, {"warning": "mine"}, '{"a": 1}', "[1]"])
+def test_json_stays_json(value):
+    same = tool(lambda: value, name="same")
+    result = conversation(LoopDetector(), *[("same", {})] * 3, tools=[same])[-1]
+    assert result.metadata["loop"]["repeats"] == 3
+    read, original = json.loads(result.content), json.loads(value) if isinstance(value, str) else value
+    assert read == (original if not isinstance(original, dict) else {**read, **original})
+
+
+def test_equal_calls_of_one_batch_count_once():
+    executor = Executor([look], hooks=[LoopDetector()], plugins=False)
+    context = Context()
+    for warnings in (0, 0, 1):
+        found = executor.execute([ToolCall(str(at), "look") for at in range(3)], context)
+        assert sum("loop" in result.metadata for _, result in found) == warnings
+
+
+def test_calls_that_wait_for_the_user_are_not_a_loop():
+    ask = tool(lambda: "x", name="ask", requires_approval=True)
+    assert not any(loops(conversation(LoopDetector(), *[("ask", {})] * 5, tools=[ask])))
 
 
 def test_cached_results_and_unknown_and_malformed_calls_count_like_others():

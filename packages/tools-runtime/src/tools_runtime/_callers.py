@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class Caller(Protocol):
         executor: The executor that runs the call.
         outer: The caller of the call inside which this one is made; None for a call from outside.
         run_id: The run that the calls belong to.
+        conversation: What loops are looked for in: the run of an agent from prompt to reply, else the `run_id`.
+        batch: The number of the batch that the call is part of.
     """
 
     @property
@@ -34,6 +37,10 @@ class Caller(Protocol):
     def outer(self) -> Caller | None: ...
     @property
     def run_id(self) -> str: ...
+    @property
+    def conversation(self) -> str: ...
+    @property
+    def batch(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,12 @@ class ExecutorCaller:
     executor: Nesting
     run_id: str
     outer: Caller | None = None
+    batch: int = field(default_factory=count().__next__)
+
+    @property
+    def conversation(self) -> str:
+        """The run."""
+        return self.run_id
 
 
 def outermost_run(context: Context) -> str:

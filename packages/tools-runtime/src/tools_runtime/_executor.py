@@ -158,6 +158,7 @@ class Executor:
         """`iterate` for coroutines: asynchronous tools run in this event loop, others in worker threads."""
         executions, batch = self._prepare(calls, context)
         for wave in _waves(executions):
+            _limit_threads(wave)
             tasks = [asyncio.create_task(_arun(execution)) for execution in wave]
             try:
                 for task in asyncio.as_completed(tasks) if as_completed else tasks:
@@ -278,7 +279,9 @@ def _run_together(wave: Sequence[Execution], batch: Batch) -> Iterator[Execution
             completed.put(execution)
 
     try:
-        if batch.hooks.need_loop or wave[0].place.runtime.needs_loop:
+        runtime = wave[0].place.runtime
+        if batch.hooks.need_loop or runtime.needs_loop or (runtime.name == "auto" and 2 * len(wave) > MAX_THREADS):
+            _limit_threads(wave)  # each call has one thread, and else two
             started.extend(wave)
             for execution in wave:
                 start_coroutine(_arun(execution)).add_done_callback(lambda task: completed.put(task.result()))
@@ -291,6 +294,17 @@ def _run_together(wave: Sequence[Execution], batch: Batch) -> Iterator[Execution
         if not all(execution.has_ended for execution in wave):
             batch.context.cancel()
             _wait_for_hooks(started, completed)
+
+
+def _limit_threads(wave: Sequence[Execution]) -> None:
+    """Let calls of synchronous tools, which run in threads of their own, wait for each other if they are many."""
+    if len(wave) <= MAX_THREADS:
+        return
+    gate = Gate(MAX_THREADS)
+    for execution in wave:
+        place = execution.place
+        if isinstance(place.tool, Tool) and not place.tool.is_async:
+            execution.place = place._replace(gates=(*place.gates, gate))
 
 
 def _next(completed: SimpleQueue[Execution]) -> Execution:

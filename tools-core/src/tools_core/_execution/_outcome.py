@@ -13,6 +13,7 @@ from tools_core._values._problem import clip
 from tools_core._values._result import Result
 
 _MAX_MESSAGE = 4_000  # characters of an unexpected exception that a model reads
+_BUGS = (NameError, AttributeError, TypeError, NotImplementedError, AssertionError, ImportError, RecursionError)
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -80,10 +81,19 @@ def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:
             message, type_ = text or name, cause.type
         else:
             message = clip(f"{name}: {text}" if text else name, _MAX_MESSAGE)
+            if isinstance(cause, _BUGS):
+                _log_bug(cause)
         result = Result.error(message, type=type_, exception=error)
     else:
         raise error
     return result.with_metadata({"repaired": list(repairs)}) if repairs else result
+
+
+def _log_bug(error: Exception) -> None:
+    """Log an exception that indicates a bug in the tool, for its author: the caller receives only the message."""
+    import logging  # 6 ms
+
+    logging.getLogger("tools_core").error("A tool has a bug: %s", type(error).__name__, exc_info=error)
 
 
 def _unanswered(question: Question) -> Result:

@@ -55,6 +55,7 @@ class Calls:
         run = self._run
         context = Context(workspace=run.workspace, state=run.context, run_id=run.run_id)
         context.caller = run
+        run.batch += 1
         context.on_ask = self.answer
         context.approved = run.inherited("approve") == "all"
         self._context = context

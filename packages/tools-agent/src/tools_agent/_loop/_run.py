@@ -81,6 +81,7 @@ class Run:
         self.calls = Calls(self)
         self.replies = Replies(self)
         self.checks = Checks(self)
+        self.batch = 0  # the number of replies whose calls have run
         self._lock = Lock()
         self._prompt = prompt
         self._steering: list[User] = []
@@ -88,6 +89,11 @@ class Run:
         self._interrupt: tuple[Any] | None = None
         self._ended: dict[str, Any] = {}  # the outcome and other attributes of the response
         self._healed: list[str] = []
+
+    @property
+    def conversation(self) -> str:
+        """What loops are looked for in: this run."""
+        return self.id
 
     def inherited(self, option: str) -> Any:
         """Return `approve` or `on_ask` of the agent, else of the nearest caller that has it."""
