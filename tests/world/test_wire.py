@@ -5,8 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from datetime import date
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel
 
 from tools_agent import (
     Agent,
@@ -18,6 +21,7 @@ from tools_agent import (
     ProviderError,
     Request,
     Retry,
+    ScriptedProvider,
     System,
     TextDelta,
     ToolResult,
@@ -581,3 +585,83 @@ def test_a_conversation_that_is_too_long_is_recognized(connect, text):
     with pytest.raises(ProviderError) as caught:
         list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
     assert caught.value.is_too_long
+
+
+# Typed replies
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+ANN = '{"name": "Ann", "age": 3}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    {
+        "JSON": ANN,
+        "fence": f"```json\n{ANN}\n```",
+        "opening fence": f"```json\n{ANN}",
+        "fence without a line break": f"```json {ANN}```",
+        "fence between sentences": f"Here is it:\n\n```\n{ANN}\n```\nAnything else?",
+        "tildes": f"~~~JSON\n{ANN}\n~~~",
+        "indented fence": f"1. Answer:\n   ```json\n   {ANN}\n   ```",
+        "two fences": f'Like\n```json\n{{"name": "?"}}\n```\nHere:\n```json\n{ANN}\n```',
+        "thoughts": f'<think>maybe {{"name": "Bob", "age": 9}}</think>\n{ANN}',
+        "end of thoughts": f'maybe {{"name": "Bob", "age": 9}}</think>{ANN}',
+        "prose": f"The answer is {ANN}. I hope it helps {{you}}!",
+        "an example first": f'I was asked for {{"name": "...", "age": 0}}. It is {ANN}',
+        "a box": f"<|begin_of_box|>{ANN}<|end_of_box|>",
+        "line break in a string": '{"name": "Ann\nB", "age": 3}',
+        "byte order mark": f"\ufeff{ANN}",
+        "braces in a string": 'So: {"name": "}{", "age": 3} and {that}',
+    }.items(),
+    ids=lambda pair: pair[0],
+)
+def test_json_is_found_in_a_typed_reply(text):
+    name, reply = text
+    response = Agent(model=ScriptedProvider(reply), output=Person, output_retries=0).generate("Who?")
+    expected = {"line break in a string": "Ann\nB", "braces in a string": "}{"}.get(name, "Ann")
+    assert response.output == Person(name=expected, age=3), response.detail
+    assert response.content == reply
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I do not know.", "", '{"name": "Ann"', '{"person": {"name": "Ann", "age": 3}}', '{"name": "Ann", "age": "old"}'],
+)
+def test_a_reply_without_a_value_of_its_type_is_invalid(text):
+    response = Agent(model=ScriptedProvider(text), output=Person, output_retries=0).generate("Who?")
+    assert (response.outcome, response.output) == ("invalid_output", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (str, "hello", "hello"),
+        (str, ANN, ANN),
+        (str, '"hello"', '"hello"'),
+        (str | Person, "hello", "hello"),
+        (str | Person, ANN, Person(name="Ann", age=3)),
+        (Person | str, f"```json\n{ANN}\n```", Person(name="Ann", age=3)),
+        (Person | str, f"Perhaps {ANN}?", f"Perhaps {ANN}?"),
+        (str | Person, '{"name": "Ann"}', '{"name": "Ann"}'),
+        (Literal["yes", "no"], "yes", "yes"),
+        (Literal["yes", "no"], '"no"', "no"),
+        (date, "2026-01-31", date(2026, 1, 31)),
+        (list[int], "```\n[1, 2]\n```", [1, 2]),
+        (int, " 42\n", 42),
+        (str | None, "null", None),
+    ],
+)
+def test_a_type_that_accepts_text_takes_the_reply(kind, text, value):
+    response = Agent(model=ScriptedProvider(text), output=kind).generate("Hi")
+    assert (response.outcome, response.output) == ("completed", value)
+
+
+def test_output_str_asks_for_no_json(connect):
+    provider = connect("openai", say("hello"))
+    assert Agent(model=provider, output=str).generate("Hi").output == "hello"
+    assert "JSON" not in json.dumps(provider.bodies) and "response_format" not in provider.bodies[0]

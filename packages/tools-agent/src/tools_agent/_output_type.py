@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n\s*```\s*", re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*\w*[ \t]*\n?(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
+_THOUGHTS = re.compile(r".*(?:</think(?:ing)?>|</thought>|</reasoning>|\[/THINK\])", re.DOTALL)
+_BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.DOTALL)
+_DECODER = json.JSONDecoder(strict=False)  # some models write line breaks in strings as they are
 
 
 _HINT = "Reply either with text, or with JSON alone that matches this schema: {}"
@@ -35,20 +38,27 @@ class Output:
         self.hint = "" if self._is_text or not takes_text else _HINT.format(json.dumps(schema))
 
     def read(self, text: str) -> tuple[Any, str | None]:
-        """Return the value of a reply and None, or None and the reason why it does not match the type."""
-        try:
-            if self._is_text:
-                return self._adapter.validate_python(text), None
-            fenced = _FENCE.fullmatch(text)
-            value = self._adapter.validate_json(fenced[1] if fenced else text)
-            return (text if self.hint and isinstance(value, str) else value), None
+        """Return the value of a reply and None, or None and the reason why it does not match the type.
+
+        The value is the whole reply as JSON, or else JSON in a fence, after thoughts, or between sentences; of several
+        values, the last that matches. A type that also accepts text takes no JSON between sentences.
+        """
+        problem: ValidationError | None = None
+        for candidate in () if self._is_text else _candidates(text, has_prose=not self.hint):
+            try:
+                value = self._adapter.validate_json(candidate)
+            except ValidationError as error:
+                problem = problem or error
+            else:
+                return (text if self.hint and isinstance(value, str) else value), None
+        try:  # a text, or a word such as one of a Literal
+            return self._adapter.validate_python(text if self._is_text or self.hint else text.strip()), None
         except ValidationError as error:
-            try:  # a text, or a word such as one of a Literal
-                return self._adapter.validate_python(text if self.hint else text.strip()), None
-            except ValidationError:
-                details = error.errors()
-            problems = [f"{'.'.join(map(str, detail['loc'])) or 'reply'}: {detail['msg']}" for detail in details]
-            return None, "; ".join(problems)
+            details = (problem or error).errors()
+        if problem is None and not self._is_text:
+            return None, "the reply has no JSON"
+        problems = [f"{'.'.join(map(str, detail['loc'])) or 'reply'}: {detail['msg']}" for detail in details]
+        return None, "; ".join(problems)
 
     def dump(self, value: Any) -> Any:
         """Return a value as JSON."""
@@ -58,3 +68,49 @@ class Output:
 def _is_text(schema: Mapping[str, Any]) -> bool:
     """Return whether a schema is for text that need not be JSON."""
     return schema.get("type") == "string" and not schema.keys() & {"enum", "const", "format"}
+
+
+def _candidates(text: str, *, has_prose: bool) -> Iterator[str]:
+    """Yield the texts of a reply that may be its JSON, the most probable first."""
+    reply = _THOUGHTS.sub("", text, count=1)
+    for whole in dict.fromkeys((text, reply)):
+        if (value := _decoded(whole)) is not None:
+            yield value
+            return
+    for pattern, group in ((_BOX, 1), (_FENCE, 2)):
+        for match in reversed(list(pattern.finditer(reply))):
+            if (value := _decoded(match[group])) is not None:
+                yield value
+    if has_prose:
+        yield from reversed(list(_values_in(reply)))
+
+
+def _decoded(text: str) -> str | None:
+    """Return JSON text without line breaks in strings; None for other text."""
+    try:
+        json.loads(text)
+    except RecursionError:
+        return None
+    except ValueError:
+        return _first_value(text)
+    return text
+
+
+def _first_value(text: str) -> str | None:
+    try:
+        value, end = _DECODER.raw_decode(text.strip())
+    except (RecursionError, ValueError):
+        return None
+    return json.dumps(value) if end == len(text.strip()) else None
+
+
+def _values_in(text: str) -> Iterator[str]:
+    """Yield the objects and lists in a text; not the parts of one, which may have another meaning."""
+    position = 0
+    while match := re.compile(r"[{\[]").search(text, position):
+        try:
+            value, position = _DECODER.raw_decode(text, match.start())
+        except (RecursionError, ValueError):
+            position = match.start() + 1
+        else:
+            yield json.dumps(value)
