@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tools_agent._loop._drive import Do, adrive
 from tools_agent._messages import Assistant, Message
-from tools_agent._providers._provider import Request
+from tools_agent._providers._provider import ProviderError, Request, window_of
 from tools_agent._window import Window
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 async def compact(agent: Agent[Any, Any], instructions: str = "") -> str | None:
     """Replace old messages of an agent's session by a summary that its model writes, for the model.
 
-    Returns the summary; None if there is nothing to summarize. The session keeps all messages.
+    Returns the summary; None if there is nothing to summarize. The session keeps all messages. Raises ProviderError,
+    and changes nothing, if the model does not write a whole summary.
     """
     session = agent.session
     provider, model = agent.parts.provider
@@ -30,7 +31,10 @@ async def compact(agent: Agent[Any, Any], instructions: str = "") -> str | None:
         return (yield Do(summary, (messages,)))
 
     before = session.log.summary
-    async for _ in adrive(Window(1, summarize=instructions or True).fit(session, ask)):
+    window = Window(1, summarize=instructions or True)
+    async for _ in adrive(window.fit(session, ask, window_of(provider, model) * 3 // 4)):
         pass
+    if window.problem is not None:
+        raise ProviderError(window.problem)
     after = session.log.summary
     return None if after is None or after == before else after["text"]

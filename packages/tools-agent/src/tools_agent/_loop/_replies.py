@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tools_agent._events import Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
@@ -11,12 +11,13 @@ from tools_agent._loop._drive import Do, Steps
 from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
 from tools_agent._messages import Assistant, Message, System, Usage
 from tools_agent._output_type import Output
-from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of
-from tools_agent._search import matches_of
+from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of, window_of
+from tools_agent._search import estimate_tokens, matches_of
 
 if TYPE_CHECKING:
     from tools_agent._loop._run import Run
 
+_MIN_ROOM = 1_000  # tokens
 _AHEAD = 64  # pieces of a reply that are read before the caller requests them
 
 
@@ -50,16 +51,7 @@ class Replies:
     def request(self) -> Steps:
         """Request the next reply and add it to the session. Return None if a guardrail blocks it."""
         run, session = self._run, self._run.session
-        window = run.options.window
-        if window is None:
-            messages = session.messages
-        else:
-            messages = yield from window.fit(session, partial(self._send, is_shown=False))
-        if self._type is not None and self._type.hint:
-            place = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
-            messages = [*messages[:place], System(content=self._type.hint), *messages[place:]]
-        tools, deferred = self._definitions(messages)
-        reply = yield from self._send(messages, tools, deferred, self._type)
+        reply = yield from self._ask()
         self.count += 1
         reply = yield from run.checks.check_output(session.log.with_unique_ids(reply))
         if reply is None:
@@ -74,6 +66,30 @@ class Replies:
         yield UsageUpdate(reply.usage or Usage(), run.budget.usage)
         yield from run.notify(reply)
         return reply
+
+    def _ask(self) -> Steps:
+        """Send what the model sees of the session, and less if it is still too long; return the reply."""
+        run, window = self._run, self._run.options.window
+        while True:
+            messages = run.session.messages
+            if window is not None:
+                messages = yield from window.fit(run.session, partial(self._send, is_shown=False), self._room)
+            if self._type is not None and self._type.hint:
+                place = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+                messages = [*messages[:place], System(content=self._type.hint), *messages[place:]]
+            tools, deferred = self._definitions(messages)
+            try:
+                return (yield from self._send(messages, tools, deferred, self._type))
+            except ProviderError as error:
+                if window is None or not error.is_too_long or self._room < _MIN_ROOM:
+                    raise
+                self._room //= 2
+
+    @cached_property
+    def _room(self) -> int:
+        """The tokens of messages that the model can read, beside the definitions and its reply."""
+        room = window_of(self._provider, self._model) * 3 // 4
+        return max(_MIN_ROOM, room - sum(map(estimate_tokens, self._run.tools.values())))
 
     def _definitions(self, messages: Sequence[Message]) -> tuple[list[Any], list[Any]]:
         """Return the definitions that the model sees from the start, and the ones that the provider loads later."""

@@ -33,7 +33,6 @@ _BY_USER = "by the user"
 _PATH = re.compile(r'(?<!\S)@(?:"([^"]+)"|(\S+))')
 _MAX_MESSAGES = 30  # of a session that is opened
 _MAX_LINES = 20  # of a prompt that are shown
-_MAX_TOKENS = 150_000  # that the model sees
 
 
 class Screen(Output, Protocol):
@@ -73,7 +72,7 @@ class Chat:
         self.agent: Agent[Any, Any] = Agent(
             store=start.store, model=start.model, tools=selected_tools(options), skills=options.skills, max_steps=50,
             approve="all" if options.yes else self._approve, on_ask=screen.answer, policy=policy, tool_timeout=120.0,
-            window=Window(_MAX_TOKENS, summarize=True), output_budget=30_000, max_cost=options.max_cost,
+            window=Window(summarize=True), output_budget=30_000, max_cost=options.max_cost,
         )  # fmt: skip
         if options.preview:
             self.toggle_preview()

@@ -65,7 +65,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
-    from tools_agent import Agent
+    from tools_agent import Agent, Window
     from tools_agent.approval import add_session_rules
     from tools_cli._terminal._prompt import TerminalApprover
 
@@ -89,7 +89,7 @@ def run(options: Namespace) -> int:
             approve=_approver(options, TerminalApprover(policy, session), preview, policy), policy=policy,
             on_ask=answer_on_terminal, tool_timeout=120.0, workspace=preview.path if preview else start.workspace,
             output_budget=options.output_budget or None, loop_detection=not options.no_loop_detection,
-            max_cost=options.max_cost,
+            max_cost=options.max_cost, window=Window(summarize=True),
         )  # fmt: skip
         with agent:
             while True:
