@@ -82,7 +82,10 @@ class CodeMode(Tool):
             raise ToolError("code must not be empty", "validation_error")
         limit = min(self._timeout, context.remaining or self._timeout)
         model = CodeModel(
-            lambda: Interpreter(self._python, code, self._stubs, timeout=limit, search=self._search), self._max_calls
+            lambda: Interpreter(
+                self._python, code, self._stubs, timeout=limit, max_calls=self._max_calls, search=self._search
+            ),
+            self._max_calls,
         )
         return delegate(
             self, context, {"code": code}, model=model, tools=self._tools, read=_result_of, close=model.close

@@ -102,6 +102,8 @@ class CodeModel:
                 raise _diverged(self._count, missing[0], "did not follow") from None
             if not arrived:
                 raise _diverged(self._count, missing[0], "did not follow: the code ended before it")
+            if len(self._early) + len(arrived) > self._max_calls:
+                raise _diverged(self._count, missing[0], f"did not follow within {self._max_calls} calls")
         for call, match in pairs:
             interpreter.answer(call, results[match.id or ""])
 

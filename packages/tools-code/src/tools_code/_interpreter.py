@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import socket
 import tempfile
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from select import select
@@ -18,7 +19,7 @@ from tools_core import Context, Result, ToolError
 from tools_core.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tools_shell import Python
 
@@ -26,6 +27,7 @@ _START = 60.0  # seconds for the interpreter and its sandbox
 _PREFIX = "ask-tools-code-"
 _MAX_AGE = 7 * 24 * 3600  # seconds after which the folder of a killed process is removed
 _LARGEST = 16 << 20  # bytes of a call
+_LARGEST_BATCH = 64 << 20  # bytes of the calls that arrive at once
 _SETUP = """\
 namespace = {{"__name__": "tools_code"}}
 exec(compile({source!r}, "<setup>", "exec"), namespace)
@@ -48,7 +50,8 @@ class CodeCall(NamedTuple):
 class Interpreter:
     """Runs code in an empty folder, in a thread that waits for the sandboxed process.
 
-    `timeout` is in seconds, without the start of the interpreter and the time in which the code waits for its calls.
+    `timeout` is in seconds, without the start of the interpreter and the time in which the code waits for its calls. At
+    most `max_calls` calls may arrive at once.
     """
 
     def __init__(
@@ -58,17 +61,21 @@ class Interpreter:
         stubs: Sequence[Stub],
         *,
         timeout: float,
+        max_calls: int,
         search: Callable[..., str],
     ) -> None:
         self._search = search
+        self._max_calls = max_calls
         self._timeout = timeout
         self._left = _START
+        self._until = time.monotonic() + _START
         self._is_ready = False
         self._folder = _new_folder()
         self._context = Context(workspace=self._folder)
         self._socket, other = socket.socketpair()
         self._heard = bytearray()
         self._calls: list[CodeCall] = []  # of the batch that arrives
+        self._size = 0  # of the batch, in bytes
         self._has_ended = False
         descriptor = other.detach()
         functions = [(stub.name, stub.parameters, stub.identifier, stub.text) for stub in (*stubs, _SEARCH)]
@@ -88,17 +95,27 @@ class Interpreter:
 
         Raises TimeoutError after `patience` seconds without a call, and ToolError after the time limit.
         """
+        end = math.inf if patience is None else time.monotonic() + patience
         while not self._has_ended:
-            limit = min(self._left, patience or self._left)
-            started = time.monotonic()
-            has_data = select([self._socket], [], [], limit)[0]
-            self._left = max(self._left - (time.monotonic() - started), 0)
-            if not has_data:
+            with self._counted():
+                has_data = select([self._socket], [], [], max(min(self._left, end - time.monotonic()), 0))[0]
+            if not (has_data and self._left):
                 raise TimeoutError if self._left else self._time_out()
-            if self._receive():
+            with self._counted():  # code that sends without end must not outlast its limit
+                is_complete = self._receive()
+            if is_complete:
                 break
-        calls, self._calls = self._calls, []
+            if time.monotonic() > end:
+                raise TimeoutError
+        calls, self._calls, self._size = self._calls, [], 0
         return calls
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count the time of a block for the limit."""
+        self._until = time.monotonic() + self._left
+        yield
+        self._left = max(self._until - time.monotonic(), 0)
 
     def _time_out(self) -> ToolError:
         text = f"{self.stop()}[timed out after {self._timeout:g} s, without its calls: run less code at once]"
@@ -110,21 +127,34 @@ class Interpreter:
         self._has_ended = not chunk
         self._heard += chunk
         is_complete = False
-        while b"\n" in self._heard:
-            line, _, self._heard = self._heard.partition(b"\n")
-            if not self._is_ready:
-                self._is_ready, self._left = True, self._timeout
-            call = _parsed(bytes(line))
+        lines: list[bytearray] = []
+        if b"\n" in chunk:
+            *lines, self._heard = self._heard.split(b"\n")
+        if lines and not self._is_ready:
+            self._is_ready, self._until = True, time.monotonic() + self._timeout
+        for line in lines:
+            call = _parsed(line)
             if call is not None and call.name == _SEARCH.name:
-                self.answer(call, self._matches(call.arguments))
+                self._send(call, self._matches(call.arguments))
+                if time.monotonic() > self._until:
+                    self._left = 0
+                    raise self._time_out()
             elif call is not None:
                 self._calls.append(call)
+                self._size += len(line)
                 is_complete |= call.is_alone
             else:
                 is_complete |= bool(self._calls)
         if len(self._heard) > _LARGEST:
-            raise ToolError(f"a call of the code has more than {_LARGEST >> 20} MiB of arguments", "limit_exceeded")
+            raise self._limited(f"a call with more than {_LARGEST >> 20} MiB of arguments")
+        if self._size > _LARGEST_BATCH:
+            raise self._limited(f"calls at once with more than {_LARGEST_BATCH >> 20} MiB of arguments")
+        if len(self._calls) > self._max_calls:
+            raise self._limited(f"the limit of {self._max_calls} calls")
         return is_complete
+
+    def _limited(self, reason: str) -> ToolError:
+        return ToolError(f"{self.stop()}[stopped at {reason}]", "limit_exceeded")
 
     def _matches(self, arguments: Mapping[str, Any]) -> Result:
         try:
@@ -134,16 +164,22 @@ class Interpreter:
 
     def answer(self, call: CodeCall, result: Result) -> None:
         """Send the result of a call."""
+        with self._counted():
+            self._send(call, result)
+
+    def _send(self, call: CodeCall, result: Result) -> None:
         value = result.to_dict()
         if result.ok:
             output = value["output"] if value["output"] is not None else value.get("content")
             reply = {"id": call.id, "value": output}
         else:
             reply = {"id": call.id, "error": result.error, "error_type": result.error_type}
+        self._socket.settimeout(max(self._until - time.monotonic(), 0.1))  # the code need not read
         try:
             self._socket.sendall(json.dumps(reply).encode() + b"\n")
         except OSError:
             self._has_ended = True
+        self._socket.settimeout(None)
 
     def result(self) -> Result:
         """Wait for the end of the process, and return its output, the last value, and the traceback."""
@@ -159,7 +195,7 @@ class Interpreter:
         if not error and facts.get("exit_code"):
             parts.append(f"[exit {facts['exit_code']}]")
         text = "\n".join(part.removesuffix("\n") for part in (*parts, *facts.get("notes", ())) if part)
-        if not result.ok:
+        if not result.ok or error or facts.get("exit_code"):
             return Result.error(text or str(result), type=result.error_type or "execution_error")
         images = [block for block in result.content if not isinstance(block, str)]
         return Result.ok(facts.get("value"), content=[text, *images] if images else text)
@@ -190,7 +226,7 @@ def _program() -> str:
     return Path(__file__).with_name("_inside.py").read_text("utf-8")
 
 
-def _parsed(line: bytes) -> CodeCall | None:
+def _parsed(line: bytearray) -> CodeCall | None:
     """Return a call, or None for the end of a batch. Raises ToolError for anything else: the code has the socket."""
     try:
         value = json.loads(line)
