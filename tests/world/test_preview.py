@@ -31,11 +31,11 @@ def reply(**delta):
 def preview(day, model_server):
     """`preview(*calls, tools=...)`: run a model that makes these calls in a preview; return all that is printed."""
 
-    def preview(*calls, tools=(), exit_code=0):
+    def preview(*calls, tools=(), options=(), exit_code=0):
         replies = [reply(tool_calls=[function(*call, number)]) for number, call in enumerate(calls)]
         replies.append(reply(content="Done."))
         server = model_server(lambda _, body: replies[sum(each["role"] == "tool" for each in body["messages"])])
-        options = [word for name in tools for word in ("--tools", name)]
+        options = [*options, *(word for name in tools for word in ("--tools", name))]
         environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.url}
         words = ("run", "Go", "--model", "openai:m", "--preview", *options)
         return day.ask_tools(*words, exit_code=exit_code, env=environment)
@@ -138,6 +138,18 @@ def test_a_preview_runs_tools_that_state_that_they_are_confined(day, preview, ho
     assert "needs approval" not in output
     assert day.ask_tools("changes", "--stat").splitlines()[:2] == ["added a.txt", "added b.txt"]
     assert "added stamp" in output
+
+
+def test_a_preview_shares_ignored_folders_and_numbers_a_commit_once(day, preview):
+    day.repository({"a.txt": "a\n", ".gitignore": "node_modules/\n"})
+    day.write({"node_modules/x/index.js": "shared\n"})
+    os.mkfifo(day.workspace / "pipe")
+    script = "cat node_modules/x/index.js > a.txt && git commit -qam 'Use the module' && git status --short"
+    output = preview(("bash", {"command": script}), options=("--ignore", "node_modules"))
+    assert "not copied: pipe" in output
+    assert re.search(r" 1  commit [0-9a-f]{7} Use the module, branch main  \(\.git: \d+ files\)\n +2  changed a.txt\n", output)
+    assert "node_modules" not in day.ask_tools("changes", "--stat")
+    day.uncommitted = ["?? pipe"]
 
 
 @pytest.fixture

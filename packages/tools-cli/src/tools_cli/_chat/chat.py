@@ -198,7 +198,9 @@ class Chat:
     def _prepare(self, session: Session) -> None:
         """Copy the workspace for a preview, and let the agent work in the copy, in a sandbox; else in the workspace."""
         if self.is_preview and self.preview is None:
-            self._preview = Preview(self.start.workspace, session, self.screen, self.screen.dialog)
+            self._preview = Preview(
+                self.start.workspace, session, self.screen, self.screen.dialog, ignore=self._options.ignore
+            )
         if self.is_preview != self._is_confined:
             self._is_confined = self.is_preview
             self.agent.tools = selected_tools(self._options, confined_tools if self.is_preview else load_tools)
@@ -265,7 +267,7 @@ class Chat:
 
     def compare(self) -> None:
         """Count the changes in the copy."""
-        count = len(self.preview.copy.changes()) if self.preview is not None else 0
+        count = len(self.preview.copy.changes().entries()) if self.preview is not None else 0
         self.changes = counted(count, "change") if count else ""
 
     def toggle_preview(self) -> None:

@@ -14,6 +14,7 @@ from tools_cli._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_core import Context
 from tools_core.command import CommandError, counted, install_command, load_tools, note
 from tools_core.files import is_inside
+from tools_core.text import visible
 from tools_runtime.approval import Line, block
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 MAX_CHANGES = 50  # that are listed at first
 MAX_LINES = 200  # of a diff that is shown at once
 _REPORTED = 500  # copied files between two reports
+_MAX_NAMES = 10  # of files that are not copied
 _MAX_SESSIONS = 20  # that are searched for copies
 _VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
@@ -55,9 +57,12 @@ class Preview:
         session: Session,
         output: Output,
         dialog: OpenDialog = terminal_dialog,
+        *,
+        ignore: Sequence[str] = (),
     ) -> None:
         """Open the session's copy, or copy the workspace; ask in a dialog before a large one is copied.
 
+        Folders to `ignore` are not copied: tools read the original ones.
         Raises CommandError if it cannot be copied.
         """
         self._error = workspace_module().WorkspaceError
@@ -69,7 +74,7 @@ class Preview:
         try:
             place = workspace_module().Workspace(workspace)
             earlier = next((copy for copy in place.copies() if copy.id == _copy_id(session)), None)
-            self.copy = earlier or _copy(place, report, dialog)
+            self.copy = earlier or _copy(place, report, dialog, ignore)
         except self._error as error:
             raise CommandError(str(error), status=1) from error
         finally:
@@ -79,6 +84,9 @@ class Preview:
         self._runs = {session.key}  # of the agent and its sub-agents, for jobs in the copy
         if earlier is None:
             session.log.write([("preview", {"copy": self.copy.id})])
+            if names := self.copy.not_copied:
+                more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+                note(f"not copied: {', '.join(map(visible, names[:_MAX_NAMES]))}{more}")
         else:
             note(f"the session continues in the copy {self.path}")
 
@@ -155,9 +163,8 @@ class Preview:
         """Apply changes that were shown, by names and numbers, or all; show and return the changes that remain."""
         if words == []:
             return shown
-        numbers = {str(number): change.path for number, change in enumerate(shown, 1)}
         try:
-            paths = None if words is None else [numbers.get(word, word) for word in words]
+            paths = None if words is None else _named(shown, words)
             selected = self._confirmed(list(shown) if paths is None else shown.select(paths), paths or (), dialog)
             changeset = self.copy.apply(selected, shown=shown, title="ask-tools --preview", session=self._session.id)
         except self._error as error:
@@ -174,7 +181,7 @@ class Preview:
             self.copy.discard()
         return rest
 
-    def _confirmed(self, selected: list[Change], named: Sequence[str], dialog: Dialog) -> list[Change]:
+    def _confirmed(self, selected: list[Change], named: Sequence[str | Change], dialog: Dialog) -> list[Change]:
         """Ask about changes of protected files that the person did not name; return the changes to apply."""
         protected = [change for change in selected if change.mark == "protected" and change.path not in named]
         if not protected:
@@ -185,12 +192,14 @@ class Preview:
         return selected if is_confirmed else [change for change in selected if change not in protected]
 
     def _summary(self, changes: Changes) -> Iterator[Line]:
-        yield Line.of("title", f"{counted(len(changes), 'change')} in the copy:")
-        marked = sum(change.mark != "" for change in changes)  # the first ones, which are always shown
-        for number, change in enumerate(changes[: max(MAX_CHANGES, marked)], 1):
-            yield Line.of(_CHANGE_STYLES.get(change.kind, "hunk"), str(change), f"  {number:>2}  ")
-        if len(changes) > max(MAX_CHANGES, marked):
-            yield Line("note", f"… and {len(changes) - max(MAX_CHANGES, marked)} more", "      ")
+        entries = changes.entries()
+        yield Line.of("title", f"{counted(len(entries), 'change')} in the copy:")
+        marked = sum(entry.mark != "" for entry in entries)  # the first ones, which are always shown
+        for number, entry in enumerate(entries[: max(MAX_CHANGES, marked)], 1):
+            kind = "changed" if entry.is_repository else entry.changes[0].kind
+            yield Line.of(_CHANGE_STYLES.get(kind, "hunk"), entry.text, f"  {number:>2}  ")
+        if len(entries) > max(MAX_CHANGES, marked):
+            yield Line("note", f"… and {len(entries) - max(MAX_CHANGES, marked)} more", "      ")
 
     def finish(self) -> str | None:
         """Let a person on the terminal decide; without a terminal print the changes, and keep the copy.
@@ -213,7 +222,7 @@ class Preview:
         if self.is_open:
             option = shlex.join(["--copy", self.copy.id, *self._place()])
             note(
-                f"the copy stays in {self.path}\n  apply: ask-tools apply {option}\n"
+                f"the copy stays in {self.path}, until a week after its last use\n  apply: ask-tools apply {option}\n"
                 f"  look: ask-tools changes {option}; discard: ask-tools changes --discard {option}"
             )
 
@@ -232,18 +241,20 @@ def workspace_module() -> Any:
     return tools_workspace
 
 
-def _copy(place: Workspace, report: Callable[[int, int], object], dialog: OpenDialog) -> WorkspaceCopy:
+def _copy(
+    place: Workspace, report: Callable[[int, int], object], dialog: OpenDialog, ignore: Sequence[str]
+) -> WorkspaceCopy:
     """Copy a workspace, and ask first if it is large."""
     try:
-        return place.copy(on_progress=report)
+        return place.copy(ignore=ignore, on_progress=report)
     except workspace_module().WorkspaceTooLargeError as error:
         size = str(error).partition(":")[0]
         with dialog(Context()) as person:
             answer = person.ask(f"{size}: copy it? (y/n) ") if person else None
         if not answer or not answer.strip().lower().startswith("y"):
-            fix = "--workspace DIR names a smaller folder; ask-tools changes --new --ignore DIR shares large ones"
+            fix = "--workspace DIR names a smaller folder; --ignore DIR shares large ones"
             raise CommandError(f"{size}: it was not copied", fix, status=1) from error
-        return place.copy(limit=None, on_progress=report)
+        return place.copy(ignore=ignore, limit=None, on_progress=report)
 
 
 def has_copy(session: Session, workspace: str) -> bool:
@@ -288,6 +299,16 @@ def _copy_id(session: Session) -> str | None:
 def _diff_lines(changes: Changes) -> list[Line]:
     """Return the diff of all changes."""
     return [Line.of(_DIFF_STYLES.get(line[:1], "text"), line, "  │ ") for line in changes.diff().split("\n")]
+
+
+def _named(shown: Changes, words: Sequence[str]) -> list[str | Change]:
+    """Return the paths that a person names; the number of a commit stands for all files of its repository."""
+    numbers = {str(number): entry for number, entry in enumerate(shown.entries(), 1)}
+    names: list[str | Change] = []
+    for word in words:
+        entry = numbers.get(word)
+        names += [word] if entry is None else entry.changes if entry.is_repository else [entry.changes[0].path]
+    return names
 
 
 def _words(line: str) -> list[str]:

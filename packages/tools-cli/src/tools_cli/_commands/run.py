@@ -80,7 +80,9 @@ def run(options: Namespace) -> int:
         start = find_start(options, store, may_create=prompt is not None)
         session = start.open(options.prompt or prompt or "")
         options.preview = options.preview or has_copy(session, start.workspace)
-        preview = Preview(start.workspace, session, TerminalOutput(None)) if options.preview else None
+        preview = None
+        if options.preview:
+            preview = Preview(start.workspace, session, TerminalOutput(None), ignore=options.ignore)
         if preview is not None:
             tools = selected_tools(options, confined_tools)
         add_session_rules(policy, session)

@@ -69,6 +69,8 @@ def add_session_options(parser: ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
     text = "work in a copy of the workspace, and ask whether to apply the changes; needs tools-workspace"
     parser.add_argument("--preview", action="store_true", help=text)
+    text = "with --preview: do not copy this folder, such as node_modules; tools read the original"
+    parser.add_argument("--ignore", metavar="DIR", action="append", default=[], help=text)
     parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
     parser.add_argument("-c", "--continue", dest="latest", action="store_true", help="the last session of this folder")
     parser.add_argument("--new", action="store_true", help="a new session, even if --session is like another name")
