@@ -358,3 +358,56 @@ def test_a_server_that_the_user_has_disabled_has_no_tools(capsys):
     assert installed().select("mcp:*") == ["on_look"]
     assert main(["mcp", "list"]) == 0
     assert "off     disabled" in capsys.readouterr().out
+
+
+def call_served(tools, name, times=1, mode="auto", **options):
+    """Call a tool of a server, and return the results and the listed tool."""
+
+    async def main():
+        async with Client(Server(tools, **options).lowlevel, mode=mode) as client:
+            [listed] = [tool for tool in (await client.list_tools()).tools if tool.name == name]
+            return [await client.call_tool(name, {}) for _ in range(times)], listed
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_a_client_may_ask_for_the_same_state_as_often_as_it_likes(mode):
+    @tool(read_only=True)
+    def status() -> dict:
+        """Status."""
+        return {"state": "running"}
+
+    results, _ = call_served([status], "status", 8, mode)
+    for result in results:
+        assert result.structured_content == {"state": "running"}
+        assert json.loads(result.content[0].text) == {"state": "running"}
+    results, _ = call_served([status], "status", 8, mode, loop_detection=True)
+    assert "the same call" in results[-1].content[0].text
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "structured"),
+    [
+        (3, None, {"result": 3}),
+        (0.5, None, {"result": 0.5}),
+        (True, None, {"result": True}),
+        ([1, 2], None, {"result": [1, 2]}),
+        ([{"a": 1}], None, {"result": [{"a": 1}]}),
+        ({"a": 1}, None, {"a": 1}),
+        ("text", None, None),
+        (None, None, None),
+        (3, {"type": "integer"}, {"result": 3}),
+        ([1], {"type": "array", "items": {"$ref": "#/$defs/N"}, "$defs": {"N": {"type": "integer"}}}, {"result": [1]}),
+        ("x", {"enum": ["x"]}, {"result": "x"}),
+    ],
+)
+def test_output_that_is_no_object_is_structured_as_well(value, schema, structured):
+    @tool(read_only=True, output_schema=schema)
+    def find():
+        """Find."""
+        return value
+
+    [result], listed = call_served([find], "find")  # the client validates the result by the schema
+    assert (result.is_error, result.structured_content) == (False, structured)
+    assert (listed.output_schema is not None) == (schema is not None)

@@ -55,7 +55,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help=text)
     text = "characters of a result that clients receive; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
-    parser.add_argument("--no-loop-detection", action="store_true", help="do not warn a model that repeats a call")
+    parser.add_argument("--loop-detection", action="store_true", help="warn a model that repeats a call")
     parser.add_argument("--http", metavar="[HOST:]PORT", help="serve HTTP at /mcp, by default on 127.0.0.1")
     parser.add_argument("--url", metavar="URL", help="HTTP: the URL for clients, where it differs, as behind a proxy")
     text = f"HTTP: a file with the bearer token that clients must send; by default ${_TOKEN}"
@@ -92,7 +92,7 @@ def run(options: Namespace) -> int:
             allow=allowed,
             workspace=workspace,
             output_budget=options.output_budget or None,
-            loop_detection=not options.no_loop_detection,
+            loop_detection=options.loop_detection,
             timeout=options.timeout or None,
         )
         if options.http is None:

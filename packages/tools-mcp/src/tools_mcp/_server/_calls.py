@@ -140,11 +140,15 @@ def _encode(call: ToolCall, listed: Listed, result: Result) -> dict[str, Any]:
     record that does not fit the schema, or none, except in an error.
     """
     answer = mcp.results([(call, result)])[0]
+    output = result.output if result.ok else None
     if listed.output is None or not result.ok:
-        if result.ok and "cut" in result.metadata and isinstance(result.output, dict):
-            answer["structuredContent"] = _plain(result.output)  # the text that was cut is no record
+        if "cut" in result.metadata and isinstance(output, dict):
+            answer["structuredContent"] = _plain(output)  # the text that was cut is no record
+        elif isinstance(output, int | float) or (isinstance(output, list) and isinstance(result.content, str)):
+            answer["structuredContent"] = {"result": _plain(output)}
         return answer
     record = answer.pop("structuredContent", None) or _plain(result.to_dict()["output"])
+    record = {"result": record} if listed.is_wrapped else record
     problems = listed.output.check(record, repair=False).problems
     if not problems:
         return {**answer, "structuredContent": record}

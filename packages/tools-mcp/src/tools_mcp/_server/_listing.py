@@ -38,6 +38,12 @@ class Listed:
     tool: Tool
     definition: dict[str, Any]
 
+    @property
+    def is_wrapped(self) -> bool:
+        """Return whether the output is the member `result` of the structured content."""
+        schema = self.tool.output_schema
+        return schema is not None and schema.get("type") != "object"
+
     @cached_property
     def output(self) -> schema.Validator | None:
         """The validator of records; None without an output schema, or for one of another server that is unusual."""
@@ -166,9 +172,19 @@ def _listed(tools: Mapping[str, Tool]) -> dict[str, Listed]:
     definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
     pairs = zip(definitions, tools.items(), strict=True)
     return {
-        definition["name"]: Listed(name, tool, {**definition, "title": _title(name)})
+        definition["name"]: Listed(name, tool, {**definition, "title": _title(name), **_wrapped(definition, tool)})
         for definition, (name, tool) in pairs
     }
+
+
+def _wrapped(definition: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    """Return the schema of the object that has other output as `result`: the protocol has objects alone."""
+    output = tool.output_schema
+    if output is None or "outputSchema" in definition:
+        return {}
+    shared = {key: output[key] for key in ("$defs", "definitions") if key in output}
+    part = {key: value for key, value in output.items() if key not in shared}
+    return {"outputSchema": {"type": "object", "properties": {"result": part}, "required": ["result"], **shared}}
 
 
 def _title(name: str) -> str:

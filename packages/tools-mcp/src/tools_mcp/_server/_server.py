@@ -60,7 +60,7 @@ class Server:
         workspace: The folder that file tools are confined to; by default they decide.
         timeout: Seconds that a call may take where its tool sets no limit; None for no limit.
         output_budget: The number of characters of one result that a client receives, or None.
-        loop_detection: Warn a model that repeats the same call with the same result.
+        loop_detection: Warn a model that repeats the same call with the same result. Off, because clients may poll.
 
     `lowlevel` is the server of the SDK, for what this class does not offer.
     """
@@ -80,7 +80,7 @@ class Server:
         workspace: str | os.PathLike[str] | None = None,
         timeout: float | None = 120.0,
         output_budget: int | None = 30_000,
-        loop_detection: bool = True,
+        loop_detection: bool = False,
     ) -> None:
         if isinstance(only, str) or isinstance(allow, str):
             raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
