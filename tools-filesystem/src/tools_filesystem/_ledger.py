@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tools_core import Result, ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tools_core import Context
 
@@ -56,11 +56,11 @@ class Version(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A file that a call changes: its path, its state, and its content if the call has it."""
+    """A file that a call changes: its path, its state, and the parts of its content if the call has it."""
 
     path: str
     state: os.stat_result
-    data: bytes | None = None
+    data: Sequence[bytes | memoryview] | None = None
 
     @property
     def stamp(self) -> Stamp:
@@ -70,7 +70,9 @@ class Content(NamedTuple):
     @property
     def digest(self) -> bytes:
         """The digest of the content, if it is not too large."""
-        return b"" if self.data is None or len(self.data) > _MAX_DIGESTED else _digest(self.data)
+        if self.data is None or sum(map(len, self.data)) > _MAX_DIGESTED:
+            return b""
+        return _digest(b"".join(self.data))
 
     def is_version(self, version: Version) -> bool:
         """Return whether this is the same state, or else the same content."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tools_core import Context
 
-_REPOSITORIES = frozenset((".git", ".hg", ".svn", "git~1"))
+REPOSITORIES = frozenset((".git", ".hg", ".svn", "git~1"))
 
 
 class Root(NamedTuple):
@@ -55,5 +55,5 @@ def workspace_for(context: Context) -> Workspace:
     In a copy of tools-workspace only repositories are protected: a person looks at the changes before they are applied.
     """
     folder = workspace_path(context.workspace)
-    protected = _REPOSITORIES if copied_from(os.path.abspath(folder)) else PROTECTED
+    protected = REPOSITORIES if copied_from(os.path.abspath(folder)) else PROTECTED
     return Workspace(folder, read_only=is_read_only(), protected=protected)

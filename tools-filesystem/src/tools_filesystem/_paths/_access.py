@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from tools_core import ToolError
+from tools_core.files import real_path
 from tools_filesystem._workspace import Root
 
 if TYPE_CHECKING:
@@ -21,24 +22,25 @@ _LONG = re.compile(r"\S{300,}")  # a path that would fill a message
 
 
 class PinnedRoot:
-    """An open root; `linked` caches the targets of its links with protected names.
+    """An open root; `real` is its real path, and `links` caches its links with protected names by their targets.
 
     `original` is the folder that the root is a copy of, if it is one: its absolute paths stand for those of the copy.
     """
 
-    __slots__ = ("access", "descriptor", "identity", "linked", "original", "path", "writable")
+    __slots__ = ("access", "descriptor", "identity", "links", "original", "path", "real", "writable")
 
     def __init__(self, root: Root, access: Access) -> None:
         self.access = access
         self.path = root.path
         self.original = ""
         self.writable = root.writable
-        self.linked: set[tuple[int, int]] | None = None
+        self.links: dict[tuple[int, int], str] | None = None
         try:
             self.descriptor = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             message = f"the workspace {root.path!r} cannot be opened: {error.strerror}"
             raise ToolError(message, "unavailable") from error
+        self.real = real_path(self.descriptor)
         status = os.fstat(self.descriptor)
         self.identity = status.st_dev, status.st_ino
 
@@ -89,11 +91,8 @@ class Access:
                 self.roots.append(root)
 
     def confirm(self, place: str, reason: str) -> None:
-        """Ask the user about a protected place; ToolError (`denied`) unless it may be changed.
-
-        In a copy of the workspace nothing is asked: such changes are confirmed when they are applied.
-        """
-        if place not in self.confirmed and self.workspace.copied is None:
+        """Ask the user about a protected place; ToolError (`denied`) unless it may be changed."""
+        if place not in self.confirmed:
             self.context.confirm(f"Change {place!r}, which is protected? {reason[0].upper()}{reason[1:]}.")
             self.confirmed[place] = reason
 

@@ -52,7 +52,7 @@ class Located:
     @property
     def below(self) -> str:
         """The real path below the root; "." for the root."""
-        return "/".join((*names_below(self.root.descriptor, self.folder), *self.tail)) or "."
+        return "/".join((*names_below(self.root, self.folder), *self.tail)) or "."
 
     @property
     def tail(self) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ class Located:
     def shown(self) -> str:
         """The path in results: relative to the first root, or absolute outside of it."""
         with suppress(OSError):
-            return "/".join((*names_below(self.root.access.roots[0].descriptor, self.folder), *self.tail))
-        return "/".join((self.root.path.rstrip("/"), *names_below(self.root.descriptor, self.folder), *self.tail))
+            return "/".join((*names_below(self.root.access.roots[0], self.folder), *self.tail))
+        return "/".join((self.root.path.rstrip("/"), *names_below(self.root, self.folder), *self.tail))
 
     @property
     def prefix(self) -> str:
@@ -149,7 +149,7 @@ class Located:
             name = self.missing[0]
             hold(self.folder, context)
             self.check_repository()
-            names = [*names_below(self.root.descriptor, self.folder), name]
+            names = [*names_below(self.root, self.folder), name]
             with suppress(FileExistsError):  # another call has created it; opening fails if it is something else
                 os.mkdir(name, dir_fd=self.folder)
                 self._created.append(names)

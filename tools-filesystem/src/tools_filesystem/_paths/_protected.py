@@ -5,21 +5,20 @@ from __future__ import annotations
 import errno
 import functools
 import os
-import stat
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core import ToolError
 from tools_core.files import GIT_MARKS, fold_name, host_folders, is_inside, protected_part, real_path, user_folders
-from tools_filesystem._paths._resolve import lstat
+from tools_filesystem._paths._resolve import link_targets, present
+from tools_filesystem._workspace import REPOSITORIES
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._access import PinnedRoot
 
 # The prefix of the tools' own files, which are always protected.
 OWN = ".ask-tools-"
-_REPOSITORIES = (".git", ".hg", ".svn", "git~1")
+_MARKS = [{mark: fold_name(mark) for mark in marks} for marks in GIT_MARKS]
 
 
 def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
@@ -29,37 +28,41 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     folder's real location decides, so that links and spellings cannot evade the check. `name` may be a path whose
     folders are yet to be made.
     """
-    below = names_below(root.descriptor, folder)
+    here = real_path(folder)
+    below = _below(root, here)
     _check_root(root, folder, len(below))
     names, protected = [*below, *name.split("/")], root.access.workspace.protected
+    path = "/".join(names)
     ours = next((end for end, part in enumerate(names, 1) if fold_name(part).startswith(OWN)), None)
     if ours is not None:
         message = f"{'/'.join(names[:ours])!r} is reserved for the file tools; choose another name"
         raise ToolError(message, "denied")
-    if protected and is_inside(f"{real_path(folder)}/{name}", _host(len(sys.modules))):
-        raise _denied("/".join(names), "this program runs from it")
-    check_repository(root, folder, name)
-    part = protected_part("/".join(names), protected)
-    if part is not None and fold_name(part.rpartition("/")[2]) in _REPOSITORIES:
-        raise _denied(part, "it belongs to a version control system, whose commands change it")
+    if protected and is_inside(f"{here}/{name}", _host(len(sys.modules))):
+        raise _denied(path, "this program runs from it")
+    _check_repository(root, folder, [*below, name.partition("/")[0]])
+    part = protected_part(path, protected)
+    link = "" if part is not None else _link_to(root, folder, names[len(below)], len(below))
+    if fold_name((part or link).rpartition("/")[2]) in REPOSITORIES:
+        raise _denied(part or path, "it belongs to a version control system, whose commands change it")
     if part is not None:
         root.access.confirm(part, "programs run or trust it")
-    elif _is_linked(root, folder, names[len(below)], len(below)):
-        root.access.confirm("/".join(names), "a protected name is a symlink to it")
+    elif link:
+        root.access.confirm(path, f"the protected {link!r} is a symlink to it")
 
 
 def check_repository(root: PinnedRoot, folder: int, name: str) -> None:
     """Raise ToolError (`denied`) if `name` is inside a git directory, or would turn the folder into one."""
-    if ".git" in root.access.workspace.protected:
-        repository = _repository(folder, [*names_below(root.descriptor, folder), name.partition("/")[0]])
-        if repository is not None:
-            raise _denied(repository, "it is a git repository because of its HEAD and objects, and git runs its hooks")
+    _check_repository(root, folder, [*names_below(root, folder), name])
 
 
-def names_below(root: int, folder: int) -> list[str]:
+def names_below(root: PinnedRoot, folder: int) -> list[str]:
     """Return the current path components from the root to a folder."""
-    top, here = real_path(root).rstrip("/"), real_path(folder)
-    if not is_inside(here, [top]):
+    return _below(root, real_path(folder))
+
+
+def _below(root: PinnedRoot, here: str) -> list[str]:
+    top = root.real.rstrip("/")
+    if here != top and not here.startswith(f"{top}/"):
         raise OSError(errno.EXDEV, "is outside the workspace", here)
     return here[len(top) :].split("/")[1:] if here != "/" else []
 
@@ -67,9 +70,9 @@ def names_below(root: int, folder: int) -> list[str]:
 def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
     """Raise ToolError (`denied`) if the innermost root that contains a folder is read-only."""
     roots = {other.identity: other for other in root.access.roots}
-    for level in range(depth + 1):
-        state = lstat(folder, "/".join([".."] * level) or ".")
-        nearest = None if state is None else roots.get((state.st_dev, state.st_ino))
+    for level in range(depth + 1 if len(roots) > 1 else 0):
+        state = os.stat("/".join([".."] * level) or ".", dir_fd=folder, follow_symlinks=False)
+        nearest = roots.get((state.st_dev, state.st_ino))
         if nearest is not None:
             root = nearest
             break
@@ -78,20 +81,15 @@ def _check_root(root: PinnedRoot, folder: int, depth: int) -> None:
         raise ToolError(f"{root.path!r} is a read-only root; writable: {writable}", "denied")
 
 
-def _is_linked(root: PinnedRoot, folder: int, name: str, depth: int) -> bool:
-    """Return whether a name, or a folder above it, is the target of a protected link in the root."""
-    if root.linked is None:  # once in a call
-        root.linked = set()
-        for link in root.access.workspace.protected:
-            status = lstat(root.descriptor, link)
-            if status is not None and stat.S_ISLNK(status.st_mode):
-                with suppress(OSError):  # a dangling link
-                    target = os.stat(link, dir_fd=root.descriptor)
-                    root.linked.add((target.st_dev, target.st_ino))
-    if not root.linked:
-        return False
-    states = (lstat(folder, path) for path in [name, *("/".join([".."] * count) or "." for count in range(depth))])
-    return any(state is not None and (state.st_dev, state.st_ino) in root.linked for state in states)
+def _link_to(root: PinnedRoot, folder: int, name: str, depth: int) -> str:
+    """Return the protected link in the root whose target is a name, or a folder above it; empty if there is none."""
+    if root.links is None:  # once in a call
+        root.links = link_targets(root.descriptor, root.access.workspace.protected)
+    if not root.links:
+        return ""
+    above = ["/".join([".."] * count) or "." for count in range(depth)]
+    states = present(folder, [name, *above]).values()
+    return next((root.links[key] for state in states if (key := (state.st_dev, state.st_ino)) in root.links), "")
 
 
 @functools.lru_cache(maxsize=1)
@@ -112,14 +110,17 @@ def _denied(place: str, reason: str) -> ToolError:
     return ToolError(message, "denied")
 
 
-def _repository(folder: int, names: list[str]) -> str | None:
-    """Return the folder that is a git directory, or would become one by creating the name below it.
+def _check_repository(root: PinnedRoot, folder: int, names: list[str]) -> None:
+    """Raise ToolError (`denied`) if a folder is a git directory, or would become one by creating the name below it.
 
     All names but the last lead to `folder`.
     """
-    for depth, child in enumerate(names):
+    if ".git" not in root.access.workspace.protected:
+        return
+    for depth, child in enumerate(map(fold_name, names)):
         above = "../" * (len(names) - 1 - depth)
-        for marks in GIT_MARKS:
-            if all(fold_name(mark) == fold_name(child) or lstat(folder, above + mark) is not None for mark in marks):
-                return "/".join(names[:depth]) or "."
-    return None
+        found = present(folder, [above + mark for marks in _MARKS for mark in marks])
+        for marks in _MARKS:
+            if all(folded == child or above + mark in found for mark, folded in marks.items()):
+                place = "/".join(names[:depth]) or "."
+                raise _denied(place, "it is a git repository because of its HEAD and objects, and git runs its hooks")

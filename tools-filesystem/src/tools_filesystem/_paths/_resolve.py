@@ -16,7 +16,7 @@ from tools_core.linux import RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, openat2
 from tools_filesystem._paths._mounts import is_pseudo_file
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from tools_filesystem._paths._access import PinnedRoot
 
@@ -77,6 +77,30 @@ def lstat(folder: int, path: str) -> os.stat_result | None:
         return os.stat(path, dir_fd=folder, follow_symlinks=False)
     except OSError:
         return None
+
+
+def present(folder: int, paths: Iterable[str]) -> dict[str, os.stat_result]:
+    """Return those paths in a folder that exist, with their states, without following links."""
+    found: dict[str, os.stat_result] = {}
+    for path in paths:
+        try:
+            found[path] = os.stat(path, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            continue
+    return found
+
+
+def link_targets(folder: int, names: Iterable[str]) -> dict[tuple[int, int], str]:
+    """Return those names in a folder that are links, by the device and inode of their targets."""
+    targets: dict[tuple[int, int], str] = {}
+    for name in names:
+        try:
+            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                target = os.stat(name, dir_fd=folder)
+                targets[target.st_dev, target.st_ino] = name
+        except OSError:  # missing, or a dangling link
+            continue
+    return targets
 
 
 @contextmanager

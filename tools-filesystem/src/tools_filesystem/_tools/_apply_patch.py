@@ -76,8 +76,9 @@ def _remember(changes: Sequence[Change], ledger: Ledger) -> None:
     by_place = {id(change.place): change for change in changes}
     for change in changes:
         old = change if change.model is None else by_place.get(id(change.model), change)  # it was moved
-        before = None if old.status is None else Content(old.place.real, old.status, old.content)
-        after = None if change.state is None else Content(change.place.real, change.state, change.data)
+        content, data = ([part] if isinstance(part, bytes) else part for part in (old.content, change.data))
+        before = None if old.status is None else Content(old.place.real, old.status, content)
+        after = None if change.state is None else Content(change.place.real, change.state, data)
         ledger.replace(before, after)
 
 

@@ -49,10 +49,11 @@ class EditFile(FileTool):
             edit = _edited(data, path, old_string, new_string, cell, replace_all=replace_all)
             if not dry_run:
                 file.check_permitted("write_file with overwrite=true replaces it")
-                change = Change(place=file, data=edit.data, status=state)
-                commit([change], context)
-                after = None if change.state is None else Content(file.real, change.state, edit.data)
-                ledger_of(context.run_id).replace(Content(file.real, state, data), after)
+                change = Change(place=file, data=edit.parts, status=state)
+                commit([change], context, is_locked=True)
+                real = file.real
+                after = None if change.state is None else Content(real, change.state, edit.parts)
+                ledger_of(context.run_id).replace(Content(real, state, [data]), after)
         lines = edit.lines
         facts = {"path": path, "replacements": len(lines), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
         facts |= {"cell": cell} if cell is not None else {}
@@ -62,9 +63,9 @@ class EditFile(FileTool):
 
 
 class _Edit(NamedTuple):
-    """The new content of a file, the changed lines, their diff, and how the place differs from the old text."""
+    """The parts of the new content, the changed lines, their diff, and how the place differs from the old text."""
 
-    data: bytes
+    parts: list[bytes | memoryview]
     lines: list[int]
     diff: str
     note: str
@@ -83,11 +84,13 @@ def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, rep
         note = "; ".join(filter(None, (differs, note)))
     else:
         spans = [Span(0, len(text.data), new.encode())]
-    changed = replaced(text.data, 0, len(text.data), spans)
+    parts = replaced(text.data, 0, len(text.data), spans)
     if place is not None:
-        changed = whole.encoded(place.replaced(whole.decoded(whole.data), changed.decode()))
+        parts = [whole.encoded(place.replaced(whole.decoded(whole.data), b"".join(parts).decode()))]
+    if whole.wide is not None:
+        parts = [whole.restored(b"".join(parts))]
     lines = line_numbers(text.data, [span.start for span in spans])
-    return _Edit(whole.restored(changed), lines, diff(text, spans, path), note)
+    return _Edit(parts, lines, diff(text, spans, lines, path), note)
 
 
 def _summary(path: str, lines: list[int], *, dry_run: bool) -> str:

@@ -52,7 +52,7 @@ class WriteFile(FileTool):
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
             commit([change], context)
             before = None if status is None else Content(file.real, status)
-            after = None if change.state is None else Content(file.real, change.state, data)
+            after = None if change.state is None else Content(file.real, change.state, [data])
             ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
         text += f"\n[{file.note}]" if file.note else ""

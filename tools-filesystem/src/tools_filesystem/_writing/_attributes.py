@@ -5,11 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable
 
 _ACCESS_LISTS = ("system.posix_acl_access", "system.posix_acl_default")
 # Attributes that belong to the content, or that grant privileges.
@@ -29,8 +28,7 @@ def keep_attributes(old: str | int, status: os.stat_result, new: int) -> None:
         names = _extended_names(old)
         for attribute in names:
             if attribute not in _NOT_KEPT:
-                with _unless(*_PASSED_OVER):
-                    os.setxattr(new, attribute, os.getxattr(old, attribute, follow_symlinks=isinstance(old, int)))
+                _try(_PASSED_OVER, _copy_attribute, old, attribute, new)
         for attribute in _extended_names(new):
             if attribute in _ACCESS_LISTS and attribute not in names:
                 os.removexattr(new, attribute)  # the folder gave it one
@@ -39,8 +37,7 @@ def keep_attributes(old: str | int, status: os.stat_result, new: int) -> None:
 
 def copy_link_attributes(status: os.stat_result, folder: int, name: str) -> None:
     """Copy the owner and the times of a link."""
-    with _unless(*_NO_SUCH_OWNER):
-        os.chown(name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
+    _try(_NO_SUCH_OWNER, os.chown, name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
     os.utime(name, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
 
 
@@ -48,28 +45,31 @@ def _keep_owner(old: os.stat_result, new: int) -> int:
     """Copy owner and group as far as permitted, and return the mode that is safe with them."""
     own = os.fstat(new)
     if own.st_uid != old.st_uid:
-        with _unless(*_NO_SUCH_OWNER):
-            os.fchown(new, old.st_uid, -1)
+        _try(_NO_SUCH_OWNER, os.fchown, new, old.st_uid, -1)
     if own.st_gid != old.st_gid:
-        with _unless(*_NO_SUCH_OWNER):
-            os.fchown(new, -1, old.st_gid)
+        _try(_NO_SUCH_OWNER, os.fchown, new, -1, old.st_gid)
     mode = stat.S_IMODE(old.st_mode) & 0o777
     if os.fstat(new).st_gid == old.st_gid:
         return mode
     return mode & (~0o070 | (mode & 0o007) << 3)  # a different group gets no more rights than others
 
 
-@contextmanager
-def _unless(*codes: int) -> Generator[None]:
+def _try(codes: tuple[int, ...], function: Callable[..., object], *arguments: object, **options: object) -> None:
     try:
-        yield
+        function(*arguments, **options)
     except OSError as error:
         if error.errno not in codes:
             raise
 
 
+def _copy_attribute(old: str | int, attribute: str, new: int) -> None:
+    os.setxattr(new, attribute, os.getxattr(old, attribute, follow_symlinks=isinstance(old, int)))
+
+
 def _extended_names(file: str | int) -> list[str]:
-    names: list[str] = []
-    with _unless(*_PASSED_OVER):
-        names += os.listxattr(file, follow_symlinks=isinstance(file, int))
-    return names
+    try:
+        return os.listxattr(file, follow_symlinks=isinstance(file, int))
+    except OSError as error:
+        if error.errno not in _PASSED_OVER:
+            raise
+        return []

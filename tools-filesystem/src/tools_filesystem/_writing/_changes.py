@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from zlib import crc32
 
 from tools_core import ToolError
-from tools_filesystem._ledger import Stamp
-from tools_filesystem._paths._explain import explained
+from tools_filesystem._paths._explain import explained, explanation
 from tools_filesystem._paths._located import lock
 from tools_filesystem._paths._protected import OWN
 from tools_filesystem._paths._resolve import open_file
@@ -35,14 +34,14 @@ _NO_TMPFILE = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)
 
 @dataclass(slots=True, kw_only=True)
 class Change:
-    """A file to write, or to delete if `data` is None.
+    """A file to write, or to delete if `data` is None; it may be in parts, which are not joined.
 
     `status` and `content` are the expected state; `is_forced` replaces any state. A replaced file keeps its
     attributes, and a new one gets those of `model`, but for `is_executable`. `state` is the file's state afterwards.
     """
 
     place: Located
-    data: bytes | None
+    data: bytes | Sequence[bytes | memoryview] | None
     status: os.stat_result | None
     content: bytes | None = None
     is_forced: bool = False
@@ -110,7 +109,7 @@ class Change:
         """Raise ToolError (`conflict`) if the file has changed."""
         self.place.look()
         now = self.place.status
-        if not self.is_forced and (now and Stamp.of(now)) != (self.status and Stamp.of(self.status)):
+        if not self.is_forced and _stamp(now) != _stamp(self.status):
             self._refuse()
 
     def _refuse(self) -> NoReturn:
@@ -123,14 +122,17 @@ class Change:
         now = self.place.status
         return now is not None and self.state is not None and os.path.samestat(now, self.state)
 
-    def _write(self, name: str, data: bytes, *, is_executable: bool | None) -> os.stat_result:
+    def _write(
+        self, name: str, data: bytes | Sequence[bytes | memoryview], *, is_executable: bool | None
+    ) -> os.stat_result:
         """Write content beside the file, with its attributes and synced, and return its state."""
         folder, model = self.place.folder, self.place if self.place.status is not None else self.model
         descriptor, is_named = _open_aside(folder, name, 0o666 if model is None else 0o600)
         try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
+            for part in [data] if isinstance(data, bytes) else data:
+                left = memoryview(part)
+                while left:
+                    left = left[os.write(descriptor, left) :]
             if model is not None:
                 keep_attributes(f"/proc/self/fd/{model.folder}/{model.name}", model.state, descriptor)
             if is_executable is not None:
@@ -150,22 +152,28 @@ class Change:
         return state
 
 
-def commit(changes: Sequence[Change], context: Context) -> None:
-    """Apply all changes, and create missing folders; an error reverts all of them."""
-    for change in changes:
-        with explained(change.place.argument):
-            change.place.make_folders(context)
-    lock(context, *(change.place for change in changes))
-    applied = False
+def commit(changes: Sequence[Change], context: Context, *, is_locked: bool = False) -> None:
+    """Apply all changes, and create missing folders; an error reverts all of them.
+
+    `is_locked` states that the caller holds the locks, and that no folder is missing.
+    """
+    if not is_locked:
+        for change in changes:
+            with explained(change.place.argument):
+                change.place.make_folders(context)
+        lock(context, *(change.place for change in changes))
+    applied, path = False, ""
     try:
         for number, change in enumerate(changes):
-            with explained(change.place.argument):
-                change.stage(own_name(f".{number}.tmp"))
+            path = change.place.argument
+            change.stage(own_name(f".{number}.tmp"))
         _apply_all(changes)
         applied = True
         for folder in {change.place.folder for change in changes}:
             with suppress(OSError):  # an error would deny the changes
                 os.fsync(folder)
+    except OSError as error:
+        raise explanation(error, path) from error
     finally:
         for change in changes:
             change.finish(applied=applied)
@@ -175,15 +183,17 @@ def _apply_all(changes: Sequence[Change]) -> None:
     count = 0
     try:
         for count, change in enumerate(changes, 1):
-            with explained(change.place.argument):
-                if count > 1:  # a change before may have made the folder a git repository
-                    change.place.check_repository()
-                change.apply()
+            if count > 1:  # a change before may have made the folder a git repository
+                change.place.check_repository()
+            change.apply()
     except BaseException as error:
         problems = [problem for change in reversed(changes[:count]) if (problem := change.revert())]
+        reason = explanation(error, changes[count - 1].place.argument) if isinstance(error, OSError) else error
         if problems:
-            message = f"{error}. Some files could not be restored: {'; '.join(problems)}"
+            message = f"{reason}. Some files could not be restored: {'; '.join(problems)}"
             raise ToolError(message, "execution_error") from error
+        if reason is not error:
+            raise reason from error
         raise
 
 
@@ -193,6 +203,12 @@ def own_name(ending: str) -> str:
     It is the same for all calls of one user on one machine, so that a file with this name is left from a crash.
     """
     return f"{OWN}{crc32(f'{os.uname().nodename} {os.geteuid()}'.encode()):08x}{ending}"
+
+
+def _stamp(state: os.stat_result | None) -> tuple[int, ...] | None:
+    if state is None:
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _open_aside(folder: int, name: str, mode: int) -> tuple[int, bool]:

@@ -24,13 +24,13 @@ class Span(NamedTuple):
     data: bytes
 
 
-def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> bytes:
-    """Return part of the content with its spans replaced."""
+def replaced(data: bytes, start: int, end: int, spans: Sequence[Span]) -> list[bytes | memoryview]:
+    """Return part of the content with its spans replaced, in parts that are not joined."""
     view, parts = memoryview(data), list[bytes | memoryview]()
     for span in spans:
         parts += [view[start : span.start], span.data]
         start = span.end
-    return b"".join([*parts, view[start:end]])
+    return [*parts, view[start:end]]
 
 
 def line_end(data: bytes, at: int) -> int:
@@ -49,18 +49,17 @@ def line_numbers(data: bytes, positions: Sequence[int]) -> list[int]:
     return numbers
 
 
-def diff(text: Text, spans: Sequence[Span], path: str) -> str:
-    """Return a unified diff of the spans, with at most 20 hunks of 80 lines."""
-    lines, shift = [f"--- {path}", f"+++ {path}"], 0
-    line, counted = 1, 0
+def diff(text: Text, spans: Sequence[Span], numbers: Sequence[int], path: str) -> str:
+    """Return a unified diff of the spans, whose line numbers are given, with at most 20 hunks of 80 lines."""
+    lines, shift, done = [f"--- {path}", f"+++ {path}"], 0, 0
     for hunk, (start, end, inside) in enumerate(_grouped(text.data, spans)):
         if hunk == _MAX_HUNKS:
             lines.append("[more changes omitted]")
             break
-        line += text.data.count(b"\n", counted, start)
-        counted = start
+        line = numbers[done] - text.data.count(b"\n", start, inside[0].start)
+        done += len(inside)
         before = _lines(text.decoded(text.data[start:end]))
-        after = _lines(text.decoded(replaced(text.data, start, end, inside)))
+        after = _lines(text.decoded(b"".join(replaced(text.data, start, end, inside))))
         lines += _hunk(before, after, line, shift)
         shift += len(after) - len(before)
     return "\n".join(lines)
