@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
+import json
 import os
 import pickle
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from tools_core import DefinitionError, Registry, Tool, ToolCall, Toolset, tool
+from tools_core import Context, DefinitionError, Registry, Tool, ToolCall, Toolset, tool
 
 OPTIONS = {"requires_approval": True, "destructive": True, "timeout": 7, "tags": ["disk"]}
 
@@ -445,6 +448,157 @@ def test_a_source_cannot_take_the_name_of_a_package(workspace, eraser):
     registry.discover(paths=[eraser], allow=["eraser-tools"])
     (problem,) = registry.problems
     assert problem.error == "it is a source with the name of a package with tools"
+
+
+class Database(Toolset):
+    """A client whose connection belongs to an event loop."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.started, self.go_on = threading.Event(), threading.Event()
+
+    async def setup(self) -> None:
+        self.log.append("setup")
+        self.started.set()
+        await asyncio.to_thread(self.go_on.wait)
+
+    async def ask(self) -> str:
+        """Query."""
+        return "asked"
+
+
+@pytest.mark.parametrize("first", ["call", "acall"])
+def test_a_toolset_is_set_up_once_from_two_event_loops(first):
+    toolset = Database()
+    ask, results = toolset.tool("ask"), []
+
+    def work(name):
+        result = ask.call() if name == "call" else asyncio.run(ask.acall())
+        results.append(result.output)
+
+    names = ("call", "acall") if first == "call" else ("acall", "call", "acall")
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in names]
+    threads[0].start()
+    assert toolset.started.wait(20)
+    for thread in threads[1:]:
+        thread.start()
+    toolset.go_on.set()
+    for thread in threads:
+        thread.join(20)
+    assert (results, toolset.log) == (["asked"] * len(names), ["setup"])
+    toolset.close()
+
+
+def test_an_asynchronous_setup_that_fails_is_run_again_by_a_caller_that_waits():
+    class Flaky(Database):
+        async def setup(self) -> None:
+            await super().setup()
+            if len(self.log) == 1:
+                raise OSError("no network")
+
+    toolset, errors = Flaky(), []
+    ask = toolset.tool("ask")
+    first = threading.Thread(target=lambda: errors.append(ask.call().error), daemon=True)
+    first.start()
+    assert toolset.started.wait(20)
+    second = threading.Thread(target=lambda: errors.append(asyncio.run(ask.acall()).error), daemon=True)
+    second.start()
+    toolset.go_on.set()
+    first.join(20)
+    second.join(20)
+    assert sorted(errors, key=str) == [None, "OSError: no network"]
+    toolset.close()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_setup_may_call_a_tool_of_its_toolset(is_async):
+    class Sync(Toolset):
+        def setup(self) -> None:
+            self.version = self.tool("read").call(context=Context(timeout=20)).unwrap()
+
+        def read(self) -> int:
+            """Read."""
+            return 3
+
+    class Async(Sync):
+        async def setup(self) -> None:
+            self.version = (await self.tool("read").acall(context=Context(timeout=20))).unwrap()
+
+    with (Async if is_async else Sync)() as toolset:
+        assert toolset.version == 3
+
+
+def test_a_synchronous_call_that_would_block_a_setup_is_refused():
+    toolset = Database()
+    ask = toolset.tool("ask")
+
+    async def main():
+        first = asyncio.create_task(ask.acall())
+        while not toolset.started.is_set():
+            await asyncio.sleep(0)
+        second = ask.call()
+        toolset.go_on.set()
+        return await first, second
+
+    first, second = asyncio.run(main())
+    assert first.ok and "use `await tool.acall(...)`" in second.error
+    toolset.close()
+
+
+@tool
+def pay(cents: int, rate: float = 1.0) -> list[float]:
+    """Pay."""
+    return [cents, rate]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paid"),
+    [
+        ('{"cents": 3.0}', [3, 1.0]),
+        ('{"cents": 9007199254740991.0}', [2**53 - 1, 1.0]),
+        ('{"cents": 9007199254740993.0}', None),
+        ('{"cents": -9007199254740993.0}', None),
+        ('{"cents": 1e23}', None),
+        ('{"cents": 9007199254740993}', [2**53 + 1, 1.0]),
+        ('{"cents": "9007199254740993"}', [2**53 + 1, 1.0]),
+        ('{"cents": 1, "rate": "0.1"}', [1, 0.1]),
+        ('{"cents": 1, "rate": "1.50"}', [1, 1.5]),
+        ('{"cents": 1, "rate": "9007199254740993.5"}', None),
+        ('{"cents": 1, "rate": "0.1000000000000000055"}', None),
+    ],
+)
+def test_a_repair_loses_no_digit(arguments, paid):
+    result = pay.call(arguments)
+    assert result.ok is (paid is not None), result
+    assert result.output == paid
+
+
+@pytest.mark.parametrize("arguments", ["null", " null ", "[]", "{}", "", None, b"null"])
+def test_no_arguments_have_many_spellings(arguments):
+    noon = tool(lambda: "noon", name="noon")
+    assert noon.call(arguments).output == "noon"
+    assert not pay.call(arguments).ok
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-16"])
+def test_json_is_json_in_every_encoding_of_standard_output(workspace, monkeypatch, encoding):
+    (workspace / "t.py").write_text(
+        'from tools_core import tool\n@tool\ndef echo(x: str) -> str:\n    "Echo é."\n    return x\n'
+    )
+    monkeypatch.setenv("PYTHONIOENCODING", encoding)
+    text = "é \U0001f600 \u202e"
+    called = run("call", "./t.py:echo", f"x={text}", "--json", text=False).stdout
+    assert json.loads(called.decode(encoding))["output"] == text
+    schema = run("schema", "./t.py:echo", text=False).stdout
+    assert "Echo é." in json.dumps(json.loads(schema.decode(encoding)), ensure_ascii=False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only a POSIX shell closes a descriptor")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_a_closed_standard_stream_ends_no_command_with_a_traceback(workspace, closed):
+    command = f"{sys.executable} -P -m tools_core --version {closed}"
+    done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 PLANTED = "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle platform pydantic subprocess"

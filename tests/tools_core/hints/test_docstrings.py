@@ -128,12 +128,39 @@ def test_variants(docstring, description, parameters):
 
 
 @pytest.mark.parametrize(
+    "entry",
+    [
+        "- query: What",
+        "* query: What",
+        "1. query: What",
+        "- `query`: What",
+        "- **query** (str, optional): What",
+        "**query**: What",
+        "query - What",
+        "query -- What",
+        "- query \u2014 What",
+    ],
+)
+def test_entries_that_models_write_describe_their_parameters(entry):
+    docstring = f"Find.\n\nArgs:\n    {entry}\n        to find."
+    assert parse_docstring(docstring) == ("Find.", {"query": "What to find."})
+
+
+@pytest.mark.parametrize(
     ("docstring", "description", "parameters"),
     [
         ("First.\n\nArgs:\n", "First.\n\nArgs:", {}),
         ("First.\n\nArgs:\na: not indented", "First.\n\nArgs:\na: not indented", {}),
-        ("First.\n\nArgs:\n    no colon here\n    a: The a.", "First.", {"a": "The a."}),
-        ("First.\n\nArgs:\n    a (unclosed: The a.\n    b: The b.", "First.", {"b": "The b."}),
+        ("First.\n\nArgs:\n    no colon here\n    a: The a.", "First.\n\nno colon here", {"a": "The a."}),
+        ("First.\n\nArgs:\n    a (unclosed: The a.\n    b: The b.", "First.\n\na (unclosed: The a.", {"b": "The b."}),
+        ("First.\n\nArgs:\n    qury: The query.", "First.\n\nqury: The query.", {}),
+        (
+            "First.\n\nArgs:\n    Only ASCII.\n      Really.\n    a: The a.",
+            "First.\n\nOnly ASCII.\nReally.",
+            {"a": "The a."},
+        ),
+        ("First.\n\n:param: The query.", "First.\n\n:param: The query.", {}),
+        ("First.\n\nParameters\n---\nfree text\n    more", "First.\n\nfree text\n    more", {}),
         ("First.\n\nReturns: the sum.", "First.\n\nReturns: the sum.", {}),
         ("First.\n\n:param a The a.", "First.\n\n:param a The a.", {}),
         ("First.\n\n:ref:`x` stays.", "First.\n\n:ref:`x` stays.", {}),

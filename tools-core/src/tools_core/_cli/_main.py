@@ -36,6 +36,7 @@ No telemetry, no account.
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (by default that of the process) and return the exit code."""
+    _open_closed_streams()
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")  # escapes characters that the encoding lacks
     try:
@@ -60,6 +61,13 @@ def main(argv: list[str] | None = None) -> int:
         error(str(ending.code))
         return 1
     return status
+
+
+def _open_closed_streams() -> None:
+    """Replace standard streams that the caller has closed (`>&-`), so that no other file takes their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  (for the whole process)
 
 
 def _run(words: list[str]) -> int:

@@ -42,9 +42,10 @@ def one_line(text: str) -> str:
 
 
 def json_text(value: Any, *, pretty: bool) -> str:
-    """Return `value` as JSON, with invisible characters as escapes."""
+    """Return `value` as JSON, with invisible characters as escapes; ASCII if standard output is not Unicode."""
     layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
-    text = json.dumps(value, ensure_ascii=False, **layout)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    text = json.dumps(value, ensure_ascii=not encoding.lower().startswith("utf"), **layout)
     return replace_hidden(text, lambda char: json.dumps(char)[1:-1], keep_layout=True)
 
 

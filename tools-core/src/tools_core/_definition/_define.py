@@ -56,15 +56,26 @@ def define(
     _compile(spec, owner)
     if input_schema is None and not parameters:
         check_defaults(spec, signature.name)
-    if input_schema is None and not signature.keywords:
-        names = {*spec.input_schema["properties"], *signature.defaults}
-        spec.unused_docs = [name for name in texts if name not in names]
-    spec.description = class_description or description
+    _add_texts(spec, signature, texts, has_schema=input_schema is not None)
+    lost = "".join(f"\n{name}: {texts[name]}" for name in spec.unused_docs)
+    spec.description = (class_description or description) + (f"\n{lost}" if lost else "")
     spec.is_async = is_async(function)
     if output_schema is not None:
         spec.output_schema = _copied(output_schema, f"{owner}: output_schema")
     spec.examples = checked_examples(spec, owner, examples)
     return spec
+
+
+def _add_texts(spec: Spec, signature: Signature, texts: Mapping[str, str], *, has_schema: bool) -> None:
+    """Add the texts of the docstring to declared parameters without one; the others stay in the description."""
+    properties = spec.input_schema["properties"]
+    names = {name for name in signature.defaults if name not in properties}  # such as that of the Context
+    for name, schema in properties.items():
+        if name in texts and "description" not in schema and not has_schema:
+            properties[name] = {**schema, "description": texts[name]}
+        if "description" in properties[name]:
+            names.add(name)
+    spec.unused_docs = [name for name in texts if name not in names]
 
 
 def model_text(docstring: str | None) -> str:

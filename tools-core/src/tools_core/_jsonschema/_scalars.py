@@ -28,6 +28,7 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
 _NOT_REPAIRABLE: Any = object()
+_MAX_EXACT = 2**53 - 1  # above, a float may stand for several integers
 _MAX_TEXT = 200_000  # characters of an array or object as text, so that it costs little time
 
 
@@ -43,6 +44,9 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
         if kind in exact:
             return value
         if is_whole and kind is float and value.is_integer():
+            if abs(value) > _MAX_EXACT:
+                report.add_problem(path, f"{expected}: write it without a fraction, which is not exact here", value)
+                return value
             if report.repair:
                 report.add_repair(path, value, show(int(value)))
             return int(value)
@@ -62,8 +66,11 @@ def _from_text(text: str, types: Container[str]) -> Any:
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
         return int(text)
     if "number" in types and _NUMBER.fullmatch(text):
+        from fractions import Fraction  # with decimal, more than 5 ms for a rare repair
+
         value = float(text)
-        return value if value - value == 0.0 else _NOT_REPAIRABLE
+        is_exact = value - value == 0.0 and Fraction(text) == Fraction(repr(value))
+        return value if is_exact else _NOT_REPAIRABLE
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
     name = {"{": "object", "[": "array"}.get(text.lstrip()[:1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import threading
 from collections.abc import Callable
 from functools import cached_property, wraps
 from types import FunctionType
@@ -21,6 +20,7 @@ from tools_core._tools._options import (
     derive_name,
     is_computed,
 )
+from tools_core._tools._setup import Setup, running_loop, setting_up
 from tools_core._tools._tool import Tool
 from tools_core._tools._wrapped import check_hidden, is_static_below, is_tool, options_below, tool_below, tool_of_method
 from tools_core._values._errors import DefinitionError
@@ -111,9 +111,9 @@ class Toolset:
         return tool
 
     @cached_property
-    def __state(self) -> _State:
+    def __state(self) -> Setup:
         """The state of this object. It is created late, because a subclass may not call our `__init__`."""
-        return _State()
+        return Setup()
 
     def setup(self) -> Any:
         """Open what the tools share; runs once, before the first call."""
@@ -154,8 +154,11 @@ class Toolset:
         if type(self).setup is Toolset.setup:
             return method
 
-        async def arun(**arguments: Any) -> Any:
-            await self.__aset_up()
+        def start(**arguments: Any) -> Any:
+            return arun(running_loop(), arguments)
+
+        async def arun(caller: object, arguments: dict[str, Any]) -> Any:
+            await self.__aset_up(caller)
             if is_async(method):
                 return await awaitable(method(**arguments))
             return await _in_thread(lambda: method(**arguments))
@@ -164,27 +167,34 @@ class Toolset:
             self.__set_up()
             return method(**arguments)
 
-        return wraps(method)(arun if is_async(method) or is_async(self.setup) else run)
+        return wraps(method)(start if is_async(method) or is_async(self.setup) else run)
 
     def __set_up(self) -> None:
-        if is_async(self.setup):
-            finish(self.__aset_up())
+        state = self.__state
+        if not state.is_needed:
             return
-        with self.__state.lock:
-            if not self.__state.is_set_up:
-                self.setup()
+        if is_async(self.setup):
+            finish(self.__aset_up(running_loop()))
+            return
+        with state.lock:
+            if not state.is_set_up:
+                with setting_up(state):
+                    self.setup()
                 self.__finish_setup()
 
-    async def __aset_up(self) -> None:
-        if self.__state.is_set_up:
-            return
-        if not is_async(self.setup):
+    async def __aset_up(self, caller: object = None) -> None:
+        """Run `setup` once; `caller` is the event loop in which the call began, which it may block."""
+        state = self.__state
+        if not (state.is_set_up or is_async(self.setup)):
             await _in_thread(self.__set_up)
-            return
-        async with self.__state.async_lock:
-            if not self.__state.is_set_up:
-                await self.setup()
-                self.__finish_setup()
+        while state.is_needed:
+            if await state.is_first(caller):
+                try:
+                    with setting_up(state):
+                        await self.setup()
+                    self.__finish_setup()
+                finally:
+                    state.end()
 
     def __finish_setup(self) -> None:
         self.__state.is_set_up = True
@@ -196,21 +206,6 @@ class Toolset:
             atexit.unregister(self.close)
             was_set_up, self.__state.is_set_up = self.__state.is_set_up, False
             return was_set_up
-
-
-class _State:
-    """The tools of one toolset, and whether its `setup` ran."""
-
-    def __init__(self) -> None:
-        self.tools: dict[str, FunctionTool[..., Any]] = {}
-        self.is_set_up = False
-        self.lock = threading.RLock()  # a `setup` may call a method of its toolset
-
-    @cached_property
-    def async_lock(self) -> Any:
-        import asyncio  # 29 ms; only coroutines need it
-
-        return asyncio.Lock()
 
 
 def _read_methods(cls: type[Toolset], owner: str) -> dict[str, tuple[Spec, dict[str, Any]]]:

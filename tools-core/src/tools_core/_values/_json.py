@@ -34,7 +34,7 @@ _exact = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_ob
 
 
 def parse(text: str | bytes, *, exactly: bool = True) -> dict[str, Any]:
-    """Parse one JSON object; blank text means no arguments.
+    """Parse one JSON object; blank text, `null` and `[]` mean no arguments, as some servers write them.
 
     A repeated key is refused, because another parser may take the first value; without `exactly`, which takes half
     the time for large objects, the last value counts.
@@ -47,7 +47,7 @@ def parse(text: str | bytes, *, exactly: bool = True) -> dict[str, Any]:
     if len(text) > TEXT_LIMIT:
         refuse("too_large", f"the arguments are {len(text):,} characters long; the limit is {TEXT_LIMIT:,}")
     text = text.strip(_WHITESPACE)
-    if not text:
+    if text in ("", "null", "[]"):
         return {}
     try:
         # `decode` would double the time for small objects.
