@@ -1,10 +1,18 @@
 """The command line at work: what a person answers, what `run` and `chat` print, and what they leave behind."""
 
+import json
+import os
+import re
+import signal
 import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tools_core import Context
+from tools_core.command import main
 from tools_runtime import Executor, Policy
 from tools_runtime.approval import answers_to, carry_out
 from tools_shell import Bash
@@ -82,3 +90,170 @@ def test_an_answer_for_the_session_never_allows_what_another_command_changes(ask
 )
 def test_an_answer_for_the_session_is_not_asked_for_again(asks_again, first, later):
     assert not asks_again(first, later)
+
+
+# What a run prints and leaves behind.
+
+
+class Broken(str):
+    """The beginning of a reply, after which the connection breaks."""
+
+    __slots__ = ()
+
+
+def events(reply, number):
+    """The events of one reply of OpenAI's chat completions: text, or calls as (tool, arguments); none of a status."""
+    if isinstance(reply, int):
+        return
+    if isinstance(reply, str):
+        delta = {"role": "assistant", "content": str(reply)}
+    else:
+        calls = [
+            {"index": index, "id": f"call_{number}_{index}", "type": "function"}
+            | {"function": {"name": tool, "arguments": json.dumps(arguments)}}
+            for index, (tool, arguments) in enumerate(reply)
+        ]
+        delta = {"role": "assistant", "tool_calls": calls}
+    chunk = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    yield chunk | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    if not isinstance(reply, Broken):
+        end = "stop" if isinstance(reply, str) else "tool_calls"
+        yield chunk | {"choices": [{"index": 0, "delta": {}, "finish_reason": end}]}
+
+
+@pytest.fixture
+def replies(monkeypatch):
+    """`replies(*replies)`: a model that says these in order, the last again and again; an integer is a status."""
+    servers = []
+
+    def replies(*replies):
+        left = list(replies)
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                reply = left.pop(0) if len(left) > 1 else left[0]
+                is_status = isinstance(reply, int)
+                texts = [f"data: {json.dumps(event)}\n\n" for event in events(reply, len(left))]
+                data = "".join(texts).encode()
+                missing = 10 if isinstance(reply, Broken) else 0
+                self.send_response(reply if is_status else 200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Content-Length", str(len(data) + missing))
+                self.end_headers()
+                self.wfile.write(data)
+                self.close_connection = bool(missing)
+
+            def log_message(self, *words):
+                """Print nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        servers.append(server)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    yield replies
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """`run("go", ...)`: the exit code, standard output and standard error of `ask-tools run` with such a model."""
+
+    def run(*words):
+        code = main(["run", "--model", "openai:m", "--yes", *words])
+        return code, *capfd.readouterr()
+
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        yield run
+
+
+START = ("job_start", {"command": "sleep 600"})
+
+
+@pytest.mark.parametrize(
+    ("calls", "named"),
+    [
+        ([START], ["sleep 600"]),
+        ([START, ("job_start", {"command": "sleep\n601", "stdin": True})], ["sleep 600", "sleep 601"]),
+        ([("job_start", {"command": "true"}), ("bash", {"command": "sleep 1"})], []),
+        ([("bash", {"command": "sleep 60 &"})], []),
+    ],
+    ids=["one", "two", "ended before", "no job"],
+)
+def test_a_job_that_ends_with_the_run_is_named(replies, run, calls, named):
+    replies(calls, "The build runs.")
+    code, out, err = run("go")
+    assert (code, out) == (0, "The build runs.\n"), err
+    ended = re.findall(r"(?m)^ended with this command: (job-\w+) \(running for [\d.]+ s\): (.*)$", err)
+    assert [command for _, command in ended] == named
+
+
+@pytest.mark.slow
+def test_a_job_is_named_as_well_if_the_run_fails(replies, run):
+    replies([START], 400)
+    code, _, err = run("go")
+    assert code == 1 and "ended with this command: job-" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("said", "code", "output"),
+    [
+        ([Broken("Partial"), "Whole."], 0, "Whole.\n"),
+        ([Broken("One\n\ntwo"), Broken("One\nthree"), "Whole."], 0, "Whole.\n"),
+        ([[("glob", {"pattern": "*"})], Broken("Partial"), "Whole."], 0, "Whole.\n"),
+        (["Whole."], 0, "Whole.\n"),
+        ([Broken("Partial"), 400], 1, ""),
+    ],
+    ids=["once", "twice", "after a call", "never", "for good"],
+)
+def test_standard_output_has_no_text_of_an_attempt_that_broke(replies, run, said, code, output):
+    replies(*said)
+    assert run("go")[:2] == (code, output)
+
+
+def test_warnings_of_commands_are_repeated_after_the_reply(replies, run, workspace):
+    lines = "; ".join(f"echo {number}" for number in range(20))
+    rc = "for i in b c d; do echo 1 > $i/.npmrc; done"
+    script = f"mkdir -p app/.vscode b c d; echo 1 > app/.vscode/tasks.json; {rc}; {lines}"
+    replies([("bash", {"command": script})], [("bash", {"command": "echo next"})], "All is done.")
+    code, _, err = run("go")
+    end = err.rpartition("next")[2]
+    assert code == 0
+    for name in ("app/.vscode/tasks.json", "b/.npmrc", "c/.npmrc", "d/.npmrc"):
+        assert len(re.findall(rf"(?m)^warning: .*{re.escape(name)}", end)) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [([401], 1), (["Hello."], 0), ([[("glob", {"pattern": "*"})], 400], 1)],
+    ids=["401", "reply", "later"],
+)
+def test_a_chat_from_a_pipe_fails_if_a_turn_fails(replies, said, code):
+    replies(*said)
+    command = [sys.executable, "-m", "tools_core", "chat", "--model", "openai:m", "--new"]
+    assert subprocess.run(command, input="hello\n", text=True, capture_output=True, check=False).returncode == code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["do NOT write"], []], ids=["another prompt", "only continued"])
+def test_calls_of_an_interrupted_reply_run_only_if_no_prompt_corrects_them(replies, run, workspace, words):
+    write = ("write_file", {"path": "new", "content": "x"})
+    replies([("bash", {"command": "echo begin; sleep 60"}), write], "Done.")
+    command = [sys.executable, "-m", "tools_core", "run", "go", "--model", "openai:m", "--yes", "--session", "one"]
+    none = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **none)
+    assert any("sleep 60" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130 and not (workspace / "new").exists()
+    assert run(*words, "--session", "one")[0] == 0
+    assert (workspace / "new").exists() is (not words)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tools_shell._tools._job_input import JobInput
     from tools_shell._tools._job_output import JobOutput
     from tools_shell._tools._job_start import JobStart
-    from tools_shell._tools._job_stop import JobStop, end_run
+    from tools_shell._tools._job_stop import JobStop, end_jobs, end_run
     from tools_shell._tools._python import Python
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Python",
     "Resources",
     "Sandbox",
+    "end_jobs",
     "end_run",
 ]
 
@@ -36,6 +37,7 @@ _HOMES = {
     "Python": "_tools._python",
     "Resources": "_settings",
     "Sandbox": "_settings",
+    "end_jobs": "_tools._job_stop",
     "end_run": "_tools._job_stop",
 }
 

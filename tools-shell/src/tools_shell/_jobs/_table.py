@@ -64,12 +64,14 @@ class Jobs:
         with self._lock:
             return [job for (whose, _), job in self._jobs.items() if job is not None and whose == owner]
 
-    def end_run(self, run_id: str | None = None) -> None:
-        """Kill and remove the jobs of a run, or all jobs, and wait for their end."""
+    def end_run(self, run_id: str | None = None) -> list[str]:
+        """Kill and remove the jobs of a run, or all jobs, and wait for their end; describe those that were running."""
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
-            ended = [self._jobs.pop(key) for key in keys]
-        end(job for job in ended if job is not None)
+            ended = [job for job in map(self._jobs.pop, keys) if job is not None]
+        running = [f"{job.id} ({job.remark()}): {' '.join(job.script.split())}" for job in ended if job.ended is None]
+        end(ended)
+        return running
 
     def reset_after_fork(self) -> None:
         """Drop the jobs in a fork of this process, which does not own them."""

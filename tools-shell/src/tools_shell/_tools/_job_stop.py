@@ -1,4 +1,4 @@
-"""The `job_stop` tool, and `end_run`, which ends everything that belongs to a run."""
+"""The `job_stop` tool; `end_run`, which ends everything that belongs to a run, and `end_jobs`."""
 
 from __future__ import annotations
 
@@ -42,3 +42,8 @@ def end_run(run_id: str) -> None:
     end_sessions(run_id)
     python_sessions.end_run(run_id)
     jobs.end_run(run_id)
+
+
+def end_jobs() -> list[str]:
+    """End all jobs of this process, and describe those that were running: id, age and command."""
+    return jobs.end_run()

@@ -14,7 +14,8 @@ from tools_agent import Agent, ProviderError, SessionConflictError, StoreError, 
 from tools_agent.approval import add_session_rules
 from tools_cli._commands.preview import Preview, confined_tools, has_copy, unfinished, workspace_module
 from tools_cli._commands.sessions import request_lines
-from tools_cli._commands.start import read_files, selected_tools
+from tools_cli._commands.start import close_calls, read_files, selected_tools
+from tools_cli._terminal._jobs import end_jobs
 from tools_cli._terminal._progress import EventPrinter, Output, folded, price_of, usage_text
 from tools_cli._terminal._prompt import ask_person
 from tools_core.command import CommandError, counted, load_tools, note
@@ -56,12 +57,13 @@ class Chat:
         is_preview: True if the next turns work in a copy.
         changes: The number of changes in the copy, such as "2 changes"; empty without changes.
         usage: The tokens and dollars of the session.
+        has_failed: True if a turn or a command has failed.
     """
 
     def __init__(self, screen: Screen, options: Namespace, start: Start, policy: Policy) -> None:
         self.screen, self.start = screen, start
         self.session: Session | None = None
-        self.is_preview = False
+        self.is_preview = self.has_failed = False
         self.changes = self.usage = ""
         self._preview: Preview | None = None
         self._options, self._policy = options, policy
@@ -133,8 +135,11 @@ class Chat:
         except asyncio.CancelledError:
             self.note("interrupted")
         except (CommandError, ProviderError, StoreError, SessionConflictError) as error:
+            self.has_failed = True
+            self.screen.discard_text()
             self.screen.show(block("\n".join([str(error), *getattr(error, "hints", [])]), "  ", "error"))
         except Exception as error:  # noqa: BLE001  (the chat continues)
+            self.has_failed = True
             self.screen.show(block(f"{type(error).__name__}: {error}", "  ", "error"))
         finally:
             if is_first:
@@ -149,12 +154,17 @@ class Chat:
             session = self.start.open(text or "", self.model)
             self.use(session)
         await asyncio.to_thread(self._prepare, session)
+        if prompt is not None:
+            await asyncio.to_thread(close_calls, session)
         printer = EventPrinter(self.screen, self.agent.tools)
         stream = self.agent.astream(prompt, session=session)
-        async for event in stream:
-            printer.event(event)
-            if isinstance(event, UsageUpdate):
-                self._count(session)
+        try:
+            async for event in stream:
+                printer.event(event)
+                if isinstance(event, UsageUpdate):
+                    self._count(session)
+        finally:
+            printer.show_warnings()
         self._end(stream.response, session)
         waiting = self.agent.steering(session)
         if waiting and stream.response.outcome == "completed":
@@ -215,6 +225,7 @@ class Chat:
             session.discard_pending_tool_calls()  # the next prompt decides, not an old call
             self.note("interrupted: write what to do instead, or /continue")
         elif response.outcome not in ("completed", "halted"):
+            self.has_failed = True
             for request in response.pending:
                 self.note("\n".join(request_lines(request, session.id, self._options.store)))
             self.note(f"{response.outcome}{f': {reason}' if reason else ''}; to continue: /continue")
@@ -288,6 +299,7 @@ class Chat:
     def close(self) -> None:
         """Close the agent, discard a copy without changes, and print how to continue."""
         self.agent.close()
+        end_jobs()
         if self.session is not None:
             note(f"continue with: ask-tools chat --session {self.session.id}")
         if self._preview is not None:

@@ -61,7 +61,8 @@ def run(options: Namespace) -> int:
             with _reserved_streams(runner.get_loop(), chat.note):
                 runner.run(screen.run(chat, options.prompt))
         chat.close()
-    return 0
+        is_scripted = isinstance(screen, PlainScreen) and not screen.echoes
+    return int(is_scripted and chat.has_failed)
 
 
 @contextmanager

@@ -73,6 +73,7 @@ class PromptScreen:
         self._kind = "lines"  # of the last paragraph
         self._reply = ""  # the incomplete end of the reply
         self._activity, self._since = "", 0.0
+        self._is_working = False  # a turn or a command runs, or is about to
         self._waiting: list[str] = []  # commands and prompts for the time after the turn
         self._dialog = Lock()  # calls of one reply may need approval at the same time
         self._context = Context()  # of the questions
@@ -135,6 +136,10 @@ class PromptScreen:
         """Append the rest of the reply."""
         rest, self._reply = self._reply, ""
         self._append_reply(rest)
+
+    def discard_text(self) -> None:
+        """Drop the incomplete end of a reply that breaks off."""
+        self._reply = ""
 
     def _append_reply(self, text: str) -> None:
         if text.strip():
@@ -236,13 +241,25 @@ class PromptScreen:
 
     def _submit(self, line: str) -> None:
         """Send a prompt or run a command; during a turn send a message, or let the line wait."""
-        if not self._chat.is_busy or is_immediate(line):
+        if is_immediate(line):
             self._spawn(self._handle(line))
+        elif not self._is_working:
+            self._is_working = True  # before the task begins: the next line may come earlier
+            self._spawn(self._work(line))
         elif self._chat.is_running and not is_command(line):
             self._chat.steer(line)
         else:
             self._waiting.append(line)
             self._chat.note(f"waits: {line}")
+
+    async def _work(self, line: str) -> None:
+        """Handle a line, and those that waited meanwhile."""
+        try:
+            await self._handle(line)
+            while self._waiting:
+                await self._handle(self._waiting.pop(0))
+        finally:
+            self._is_working = False
 
     async def _handle(self, line: str) -> None:
         if not self._chat.is_busy:
@@ -256,8 +273,6 @@ class PromptScreen:
         if not self._chat.is_busy:  # a command may run during a turn
             self.end_line()
             self.report("")
-            if self._waiting:
-                self._spawn(self._handle(self._waiting.pop(0)))
 
     async def _animate(self) -> None:
         while True:

@@ -9,6 +9,7 @@ from tools_cli._commands.preview import Preview, confined_tools, has_copy
 from tools_cli._commands.sessions import add_store, opened, request_lines
 from tools_cli._commands.start import (
     add_session_options,
+    close_calls,
     find_start,
     make_policy,
     piped_text,
@@ -16,6 +17,7 @@ from tools_cli._commands.start import (
     selected_tools,
     show_system,
 )
+from tools_cli._terminal._jobs import end_jobs
 from tools_cli._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
 from tools_core.command import CommandError, answer_on_terminal, note, write_json
 
@@ -93,14 +95,24 @@ def run(options: Namespace) -> int:
             output_budget=options.output_budget or None, loop_detection=not options.no_loop_detection,
             max_cost=options.max_cost, window=Window(summarize=True),
         )  # fmt: skip
-        with agent:
-            while True:
-                code, is_finished = _run_once(agent, prompt, files, options)
-                if preview is None or not is_finished:
-                    return code
-                prompt, files = preview.finish(), []
-                if prompt is None:
-                    return code
+        try:
+            with agent:
+                return _run(agent, prompt, files, options, preview)
+        finally:
+            end_jobs()
+
+
+def _run(agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace, preview: Preview | None) -> int:
+    """Run once; with a preview until its changes are decided about. Return the exit code."""
+    while True:
+        if prompt is not None:
+            close_calls(agent.session)
+        code, is_finished = _run_once(agent, prompt, files, options)
+        if preview is None or not is_finished:
+            return code
+        prompt, files = preview.finish(), []
+        if prompt is None:
+            return code
 
 
 def _prompt(options: Namespace) -> tuple[str | None, Sequence[Any]]:
@@ -146,8 +158,10 @@ def _run_once(agent: Agent, prompt: str | None, files: Sequence[Any], options: N
             note(f"interrupted; {resume}")
             return 130, False
         except (ProviderError, StoreError) as error:
-            output.end_line()
+            output.discard_text()
             raise CommandError(str(error), resume, status=1) from error
+        finally:
+            printer.show_warnings()
         price = price_of(message for message in session if message.id not in before)
     return _report(response, session, resume, options, price), response.outcome in ("completed", "halted")
 

@@ -120,6 +120,16 @@ def _latest(options: Namespace, store: Store) -> str:
     return name
 
 
+def close_calls(session: Session) -> None:
+    """Let no call of an interrupted reply begin any more: a new prompt decides.
+
+    Calls that wait for an answer go on waiting, and those that ran when a process was killed keep their outcome.
+    """
+    waiting = {request["call_id"] for request in (*session.pending_approvals, *session.pending_questions)}
+    calls = [call.id for call in session.pending_tool_calls if call.id is not None and call.id not in waiting]
+    session.log.close_calls([id for id in calls if not session.log.state(id).attempts])
+
+
 def show_system(options: Namespace) -> int:
     """Print the default system prompt, and return the exit code."""
     write(system_prompt(str(Path(options.workspace or ".").absolute())))

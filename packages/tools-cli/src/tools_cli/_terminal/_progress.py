@@ -99,6 +99,7 @@ class Output(Protocol):
     def show(self, lines: Sequence[Line]) -> None: ...
     def write(self, text: str) -> None: ...
     def end_line(self) -> None: ...
+    def discard_text(self) -> None: ...
     def report(self, activity: str, progress: str = "") -> None: ...
 
 
@@ -107,7 +108,8 @@ class TerminalOutput:
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
-        self._text = ""  # the last text in the stream
+        self._text = ""  # the last text of the model
+        self._held = ""  # text that the stream has not received: a request that is repeated replaces it
         self._width = 0  # of the activity that is shown at the moment
 
     def show(self, lines: Sequence[Line]) -> None:
@@ -116,12 +118,14 @@ class TerminalOutput:
         show(lines)
 
     def write(self, text: str) -> None:
-        """Write text of the model."""
+        """Write text of the model: to a terminal at once, to a file or pipe when its line or reply ends."""
         self._text = text or self._text
-        if self._stream is not None:
+        if self._stream is not None and is_terminal(self._stream):
             self.report("")
-            self._stream.write(visible(text, keep_layout=True) if is_terminal(self._stream) else text)
+            self._stream.write(visible(text, keep_layout=True))
             self._stream.flush()
+        else:
+            self._held += text
 
     @property
     def is_live(self) -> bool:
@@ -145,7 +149,17 @@ class TerminalOutput:
         """Begin a new line after text, and erase the activity."""
         if self._text and not self._text.endswith("\n"):
             self.write("\n")
+        if self._stream is not None and self._held:
+            self._stream.write(self._held)
+            self._stream.flush()
+        self._held = ""
         self.report("")
+
+    def discard_text(self) -> None:
+        """Drop the beginning of a reply that breaks off; on a terminal, only its line ends."""
+        if self._held:
+            self._text = self._held = ""
+        self.end_line()
 
 
 @contextmanager
@@ -165,6 +179,7 @@ class EventPrinter:
         self._live: dict[str | None, str] = {}  # the output of running calls, by call id
         self._latest: str | None = None  # the call whose lines are the last ones
         self.finished: set[str | None] = set()  # the calls whose results were shown
+        self._warnings: dict[str, None] = {}  # of all results, once each
 
     def event(self, event: Any) -> None:
         """Show an event."""
@@ -181,8 +196,8 @@ class EventPrinter:
         elif isinstance(event, ToolFinished):
             self.result(event.call.id, event.call.name, event.result)
         elif isinstance(event, Retrying):
-            self._output.end_line()
-            self._output.show([Line.of("note", f"retry in {event.delay:.0f} s: {event.reason}")])
+            self._output.discard_text()
+            self._output.show([Line.of("note", f"the reply begins again in {event.delay:.0f} s: {event.reason}")])
 
     def call(self, call: ToolCall, agent: str | None = None) -> None:
         """Show a call that starts."""
@@ -203,7 +218,13 @@ class EventPrinter:
         self._latest = None
         self._output.show(result_lines(result, self._tools.get(name), printed=complete, label=label))
         self.finished.add(call_id)
+        self._warnings |= dict.fromkeys(map(str, (result.metadata or {}).get("warnings", ())))
         self._report()
+
+    def show_warnings(self) -> None:
+        """Repeat the warnings of all results, which may have been hidden in the middle of a long one."""
+        if self._warnings:
+            self._output.show([Line.of("error", f"warning: {text}") for text in self._warnings])
 
     def _report(self) -> None:
         self._output.report(", ".join(name for name, _ in self._started.values()))
