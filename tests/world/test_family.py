@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 import threading
@@ -830,3 +831,38 @@ def test_an_expected_error_of_a_tool_is_not_logged(caplog):
 
     Agent(model=ScriptedProvider(call("look", q="x"), call("look", q="y"), "Sorry."), tools=[look]).generate("x")
     assert not [record for record in caplog.records if record.name == "tools_core"]
+
+
+# Streams
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_the_first_events_of_a_stream_can_be_taken_apart(is_async, is_stored, arun):
+    agent = Agent(model=ScriptedProvider("a b c d", "e f", "more"), store=open_store(":memory:") if is_stored else None)
+    options = {"session": "s"} if is_stored else {}
+
+    async def take(stream, count):
+        events = []
+        async for event in stream:
+            events.append(event)
+            if len(events) == count:
+                break
+        return events
+
+    async def main():
+        stream = agent.astream("x", **options)
+        return [*await take(stream, 1), *await take(stream, 2), *await take(stream, 99)], stream.response
+
+    if is_async:
+        events, response = arun(main())
+    else:
+        stream = agent.stream("x", **options)
+        events = [next(iter(stream)), *itertools.islice(stream, 2), *stream]
+        response = stream.response
+    assert "".join(event.content for event in events if type(event).__name__ == "TextDelta") == "a b c d"
+    assert response.completed
+    stream = agent.stream("y", **options)
+    next(iter(stream))
+    del stream
+    assert agent.generate(**options).interrupted is False

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack
-from weakref import WeakKeyDictionary
 
+from tools_agent._loop._active import ActiveRuns
 from tools_agent._loop._drive import calling_back
 from tools_agent._loop._run import Run
 from tools_agent._loop._stream import AsyncStream, Stream
@@ -18,6 +17,7 @@ from tools_agent._options import (
     NAMES,
     RUN_NAMES,
     Options,
+    RunOptions,
     Setup,
     check_class,
     check_limit,
@@ -26,6 +26,7 @@ from tools_agent._options import (
     hybridmethod,
     instruction_message,
     is_function,
+    name_of,
 )
 from tools_agent._parts import Parts
 from tools_agent._response import ContextT, Interrupted, OutputT, Response
@@ -37,23 +38,12 @@ if TYPE_CHECKING:
     from tools_agent._loop._sub_agent import AgentTool
     from tools_core import Context
 
-_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
-
 
 class _AsTool:
     def __get__(self, agent: Agent[Any, Any] | None, owner: type[Agent[Any, Any]]) -> Callable[..., AgentTool]:
         from tools_agent._loop._sub_agent import AgentTool  # 10 ms, for agents that are tools
 
         return partial(AgentTool, owner if agent is None else agent)
-
-
-class RunOptions(Options, Generic[ContextT], total=False):
-    """The keyword arguments of `Agent.generate` and the other methods that run an agent."""
-
-    files: Sequence[Any] | None
-    context: ContextT | None
-    session: Session | str | None
-    output: Any
 
 
 class Agent(Generic[ContextT, OutputT]):
@@ -166,15 +156,12 @@ class Agent(Generic[ContextT, OutputT]):
         """
         self._lock = RLock()
         self.parts = Parts(self)
-        self._steering: WeakKeyDictionary[Session, list[User]] = WeakKeyDictionary()
-        self._steering_by_id: dict[str, list[User]] = {}  # for the next run of a stored session
-        self.runs: dict[Session, Run] = {}  # the active ones
+        self.runs = ActiveRuns()
         self.with_cut_output: set[str] = set()  # the keys of sessions
         self.context: dict[str, Any] = {"token_usage": Usage(), **dict(context or {})}
         own = {**options, "output": output} if output is not None else options
         check_options(own, "an agent")
-        for name, value in own.items():
-            setattr(self, name, value)
+        vars(self).update(own)
         self.name = self.name or "agent"
         if not is_function(self.skills):
             self.skills = skills_of(self.skills)
@@ -203,7 +190,7 @@ class Agent(Generic[ContextT, OutputT]):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "name" not in vars(cls):
-            cls.name = _WORDS.sub("_", cls.__name__).lower()
+            cls.name = name_of(cls)
         check_class(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -224,8 +211,7 @@ class Agent(Generic[ContextT, OutputT]):
     @property
     def skills_message(self) -> System | None:
         """The message that tells the model about the skills, unless a function finds them for each run."""
-        skills = None if is_function(self.skills) else skills_of(self.skills)
-        return None if skills is None else skills.message
+        return self.skills.message if isinstance(self.skills, Skills) else None
 
     @property
     def session(self) -> Session:
@@ -261,7 +247,7 @@ class Agent(Generic[ContextT, OutputT]):
     def stream(self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]) -> Stream[OutputT]:
         """Run as `generate` does, and yield events; then `stream.response` is the response.
 
-        Leaving the loop over the stream ends the run.
+        Once the loop over the stream was left, another run of the session ends this one.
         """
         return Stream(self.new_run(prompt, **options))
 
@@ -292,7 +278,7 @@ class Agent(Generic[ContextT, OutputT]):
         run: Any = calling_back.get()
         if run is not None and run.agent is self and (session is None or run.is_of(session)):
             raise Interrupted(reason)
-        run = self._active_run(session)
+        run = self.runs.find(session or self.session, self.store)
         if run is not None:
             run.interrupt(reason)
 
@@ -302,24 +288,7 @@ class Agent(Generic[ContextT, OutputT]):
         `session` is what `generate` takes, by default the agent's.
         """
         message = message if isinstance(message, User) else User(content=message)
-        with self._lock:
-            run = self._active_run(session)
-            if run is not None:
-                self.steering(run.session).append(message)
-            elif isinstance(session, str):
-                self._steering_by_id.setdefault(session, []).append(message)
-            else:
-                self.steering(session or self.session).append(message)
-
-    def _active_run(self, session: Session | str | None) -> Run | None:
-        if session is None:
-            session = self.session
-        if isinstance(session, Session):
-            return self.runs.get(session)
-        if self.store is None:
-            raise TypeError(f"the session {session!r} is in a store: pass store= to the agent")
-        with self._lock:
-            return next((run for run in self.runs.values() if run.is_of(session)), None)
+        self.runs.steer(session or self.session, self.store, message)
 
     as_tool = _AsTool()
 
@@ -364,29 +333,6 @@ class Agent(Generic[ContextT, OutputT]):
         return next((kind for kind in reversed(cls.all()) if kind.identifier() == identifier), None)
 
     # ------------------------------------------------------------------------------------------------ for the loop
-
-    def steering(self, session: Session) -> list[User]:
-        """Return the waiting messages for a session."""
-        with self._lock:
-            return self._steering.setdefault(session, [])
-
-    def start(self, run: Run) -> list[User]:
-        """Count a run among the active ones, and return the messages that wait for its session."""
-        with self._lock:
-            self.runs[run.session] = run
-            waiting = self.steering(run.session)
-            if run.session.store is not None and run.session.store is self.store:
-                waiting.extend(self._steering_by_id.pop(run.session.id, ()))
-            return waiting
-
-    def end(self, run: Run) -> None:
-        """Forget a run; messages that have not reached it wait for the next one."""
-        with self._lock:
-            del self.runs[run.session]
-            waiting = self.steering(run.session)
-            if waiting and run.is_by_id:
-                self._steering_by_id.setdefault(run.session.id, []).extend(waiting)
-                waiting.clear()
 
     def count(self, usage: Usage) -> None:
         """Add tokens to `context["token_usage"]`."""

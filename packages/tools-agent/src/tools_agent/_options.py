@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import inf
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec,
 
 from tools_agent._messages import System
 from tools_agent._providers._provider import Provider
+from tools_agent._response import ContextT
 from tools_agent._skills import skills_of
 from tools_core import Registry, Tool
 
@@ -53,8 +55,20 @@ class Options(TypedDict, total=False):
 
 
 _FUNCTIONS = ("model", "instructions", "tools", "skills", "workspace")  # options that may be functions of a run
+
+
+class RunOptions(Options, Generic[ContextT], total=False):
+    """The keyword arguments of `Agent.generate` and the other methods that run an agent."""
+
+    files: Sequence[Any] | None
+    context: ContextT | None
+    session: Any
+    output: Any
+
+
 NAMES = (*Options.__annotations__, "output")
 RUN_NAMES = tuple(name for name in NAMES if name not in ("name", "heal"))  # for one run
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 _LIMITS = {  # the smallest value of each limit; None is no limit
     "max_steps": 1, "max_session_steps": 1, "max_tokens": 1, "output_budget": 1, "definition_budget": 0,
 }  # fmt: skip
@@ -104,6 +118,11 @@ def _is_number(value: Any) -> bool:
 def instruction_message(instructions: Any) -> System | None:
     """Return the system message for instructions."""
     return System(id="instructions", content=str(instructions)) if instructions else None
+
+
+def name_of(cls: type) -> str:
+    """Return the name of a class in snake case."""
+    return _WORDS.sub("_", cls.__name__).lower()
 
 
 def check_class(cls: type) -> None:

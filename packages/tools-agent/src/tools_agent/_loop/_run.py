@@ -81,6 +81,7 @@ class Run:
         self.calls = Calls(self)
         self.replies = Replies(self)
         self.checks = Checks(self)
+        self.is_active = False
         self.batch = 0  # the number of replies whose calls have run
         self._lock = Lock()
         self._prompt = prompt
@@ -161,7 +162,8 @@ class Run:
         if self.is_async:
             self.event_loop = asyncio.get_running_loop()
         yield self.write(self.session.log.begin, self.id)
-        self._steering = self.agent.start(self)
+        self._steering = self.agent.runs.start(self)
+        self.is_active = True
         try:
             try:
                 yield from self._begin()
@@ -173,7 +175,8 @@ class Run:
             yield from self._fail(error)
             raise
         finally:
-            self.agent.end(self)
+            self.agent.runs.end(self)
+            self.is_active = False
             self.agent.parts.release(self.executor)
             yield self.write(self.session.log.end)
         if self.response is not None and self.response.interrupted:

@@ -166,7 +166,7 @@ class Chat:
         finally:
             printer.show_warnings()
         self._end(stream.response, session)
-        waiting = self.agent.steering(session)
+        waiting = self.agent.runs.waiting(session)
         if waiting and stream.response.outcome == "completed":
             await self.turn(None)
         for message in waiting:

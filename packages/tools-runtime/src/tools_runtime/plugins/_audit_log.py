@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -184,6 +183,8 @@ class _LogFile:
 
     def _rotate(self, file: int) -> None:
         """Rename the files, unless another writer does it or has done it."""
+        import fcntl  # not on Windows, where a log cannot be rotated
+
         with suppress(BlockingIOError, FileNotFoundError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not os.path.samestat(os.fstat(file), self.path.lstat()):
