@@ -25,6 +25,7 @@ from tools_agent import (
     System,
     TextDelta,
     ToolResult,
+    Usage,
     User,
     open_store,
 )
@@ -336,6 +337,29 @@ def test_a_format_encodes_an_answer_and_its_results_with_equal_legal_ids(name):
     assert wire.reply(" ") == []
 
 
+def after_results():
+    """A conversation that was interrupted after a result of another model's call."""
+    call = ToolCall("c", "weather", {})
+    result = ToolResult(tool_call_id="c", name="weather", result=Result.ok("sunny"))
+    return [User(content="Hi"), Assistant(tool_calls=[call]), result, User(content="And now?")]
+
+
+@pytest.mark.parametrize(("model", "is_signed"), [("gemini-3-pro", True), ("gemini-2.5-pro", False)])
+def test_calls_of_other_models_are_signed_for_models_that_require_it(connect, model, is_signed):
+    provider = connect("gemini", FINE["gemini"])
+    list(provider.stream(Request(model=model, messages=after_results())))
+    [part] = provider.bodies[-1]["contents"][1]["parts"]
+    assert ("thoughtSignature" in part) == is_signed
+
+
+@pytest.mark.parametrize(("model", "is_closed"), [("mistral-large", True), ("Devstral-Small", True), ("gpt-5", False)])
+def test_mistral_receives_no_prompt_right_after_a_result(connect, model, is_closed):
+    provider = connect("openai", FINE["openai"])
+    list(provider.stream(Request(model=model, messages=after_results())))
+    roles = [message["role"] for message in provider.bodies[-1]["messages"]]
+    assert roles == ["user", "assistant", "tool", *(["assistant"] if is_closed else []), "user"]
+
+
 def test_gemini_receives_data_with_references_as_text():
     call = ToolCall("1", "schema", {})
     [content] = FORMATS["gemini"].results([(call, Result.ok({"items": [{"$ref": "#/x"}]}))])
@@ -529,6 +553,38 @@ def test_a_call_is_found_in_all_forms_of_a_reply(connect, name, reply):
 def test_text_that_only_comes_at_the_end_of_a_response_is_read(connect, events):
     *deltas, reply = connect("openai-responses", events).stream(Request(model="m", messages=[User(content="Hi")]))
     assert reply.content == "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == "Hello"
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": 0}, {}])
+def test_tokens_are_estimated_if_the_server_reports_none(connect, usage):
+    def endless(body):
+        return [*calls(part("weather", "{}", id=str(len(body["messages"]))))[:-1], chunk({}, "tool_calls", usage=usage)]
+
+    agent = Agent(model=connect("openai", endless), tools=[weather], max_tokens=500, max_steps=50)
+    response = agent.generate("word " * 100)
+    assert response.interrupt_reason == "max_tokens"
+    assert 125 < response.usage.input_tokens < 700
+    assert response.usage.is_estimated
+    reported = {"prompt_tokens": 9, "completion_tokens": 1}
+    known = connect("openai", [*say("hi"), {"choices": [], "usage": reported}])
+    assert Agent(model=known).generate("word").usage == Usage(input_tokens=9, output_tokens=1)
+
+
+def test_a_slow_consumer_of_a_stream_does_not_time_out(connect, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    provider = connect("openai", think(*["x" * 50_000] * 9))
+    request = Request(model="m", messages=[User(content="Hi")], timeout=30)
+    pieces = []
+    for piece in provider.stream(request):
+        pieces.append(piece)
+        now[0] += 60
+    assert len(pieces[-1].content) == 450_000
+
+
+def test_a_reply_that_names_calls_and_has_only_text_is_text(connect):
+    provider = connect("openai", say("Hello", finish="tool_calls"))
+    assert Agent(model=provider).generate("Hi").content == "Hello"
 
 
 # What fails

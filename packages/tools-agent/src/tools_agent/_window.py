@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from tools_agent._loop._drive import Do
-from tools_agent._messages import Assistant, Message, System, ToolResult, User
+from tools_agent._messages import Assistant, Message, System, ToolResult, User, estimate_tokens
 from tools_agent._providers._provider import ProviderError
 from tools_core import Result
 
@@ -30,19 +29,6 @@ _MIN_TEXT = 1_000  # characters that stay of a message that is larger than the m
 _PAUSE = 8  # messages after a failed summary before the next attempt
 _RANK = {"tool": 2, "system": 0}
 _LOGGER = logging.getLogger("tools_agent")
-
-
-def estimate_tokens(message: Message) -> int:
-    """Return roughly how many tokens a message has: a quarter of its bytes, and 1,500 for each file."""
-    size = _size(str(getattr(message, "content", "")))
-    if isinstance(message, Assistant):
-        size += sum(len(call.name) + _size(call.raw or json.dumps(call.raw_arguments)) for call in message.tool_calls)
-    return 8 + size // 4 + 1500 * len(getattr(message, "files", ()))
-
-
-def _size(text: str) -> int:
-    """Return the bytes of a text: letters of other scripts cost more tokens."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Window:

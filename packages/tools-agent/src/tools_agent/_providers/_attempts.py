@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator, Iterator
-from time import monotonic
 from typing import Any, ClassVar, Protocol
 
 from tools_agent._events import Delta, Retrying
@@ -68,7 +68,7 @@ class Attempts:
         self._reply = provider.reply(provider.name, provider.format, self._request, provider.server)
         self._decoder = EventDecoder(provider.name, provider.address)
         self._left = self._request.timeout
-        self._since = monotonic()
+        self._since = time.monotonic()
 
     def read(self, chunks: Any) -> Iterator[Delta | Assistant]:
         """Yield the deltas of a reply, then the whole."""
@@ -76,7 +76,7 @@ class Attempts:
         pieces = iter(chunks if response is None else response.iter_bytes())
         while (piece := next(pieces, None)) is not None:
             yield from self._feed(piece)
-            self._since = monotonic()  # the time of the consumer does not count
+            self._since = time.monotonic()  # the time of the consumer does not count
         yield from self._finish()
 
     async def aread(self, chunks: Any) -> AsyncIterator[Delta | Assistant]:
@@ -85,13 +85,13 @@ class Attempts:
         async for piece in chunks if response is None else response.aiter_bytes():
             for delta in self._feed(piece):
                 yield delta
-            self._since = monotonic()
+            self._since = time.monotonic()
         for last in self._finish():
             yield last
 
     def _feed(self, piece: Any) -> Iterator[Delta]:
         if self._left is not None:
-            self._left -= monotonic() - self._since
+            self._left -= time.monotonic() - self._since
             if self._left < 0:
                 raise TimeoutError(f"the reply took longer than {self._request.timeout:g} s")
         for event in self._decoder.feed(piece) if isinstance(piece, bytes) else [piece]:

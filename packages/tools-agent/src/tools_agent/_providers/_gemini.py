@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import ssl
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,6 +22,8 @@ from tools_core.text import is_blank
 _SETTINGS = {
     "max_tokens": "max_output_tokens", "stop": "stop_sequences", "reasoning_effort": "thinking_config.thinking_level",
 }  # fmt: skip
+_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")  # models whose calls have no signatures
+_SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 _FILTERED = (
     "BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII",
 )  # fmt: skip
@@ -34,6 +38,14 @@ def _own(reply: Assistant, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         is_empty=lambda part: part.keys() <= {"text", "thought"} and is_blank(part.get("text", "")),
         is_thought=lambda part: bool(part.get("thought")),
     )
+
+
+def _sign(contents: list[dict[str, Any]]) -> None:
+    """Sign the first call of replies of other models as Google documents it: the API rejects calls without."""
+    for content in contents:
+        calls = [part for part in content["parts"] if "functionCall" in part]
+        if calls and not any("thoughtSignature" in part for part in content["parts"]):
+            calls[0]["thoughtSignature"] = _SIGNATURE
 
 
 class _Reply(Reply):
@@ -131,6 +143,8 @@ class GeminiProvider(SDKProvider):
         history = self._history(request)
         system = instructions_of(history)
         contents = alternating(history, self.format, _own, model="model", key="parts")
+        if not _UNSIGNED.search(request.model):
+            _sign(contents)
         config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
         if request.tools:
             config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]

@@ -25,6 +25,7 @@ from tools_core.formats import Format, openai, openai_strict
 
 # OpenAI's models reject `max_tokens`, and servers such as Ollama and LM Studio ignore `max_completion_tokens`.
 _OPENAI_MODEL = re.compile(r"(openai/)?(chatgpt|codex|gpt-\d|o\d)")
+_MISTRAL = re.compile(r"(?i)(mi[ns]tral|mixtral|pixtral)|(code|dev|magi)stral|voxtral")
 # Members of messages and calls that servers send and need in later requests: reasoning, and signatures of it. Many
 # servers reject a request with any other member.
 _RETURNED = frozenset((
@@ -144,10 +145,15 @@ def read_usage(usage: Mapping[str, Any], prompt: str, output: str) -> Usage:
     return Usage(input_tokens=usage.get(prompt) or 0, output_tokens=usage.get(output) or 0, cache_read_tokens=cached)
 
 
-def _joined(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join messages of the user that follow each other: the templates of many models refuse them."""
+def _joined(messages: list[dict[str, Any]], *, is_mistral: bool) -> list[dict[str, Any]]:
+    """Join messages of the user that follow each other: the templates of many models refuse them.
+
+    Mistral's refuse a message of the user after a result, too.
+    """
     joined: list[dict[str, Any]] = []
     for message in messages:
+        if is_mistral and message["role"] == "user" and joined and joined[-1]["role"] == "tool":
+            joined.append({"role": "assistant", "content": "(continued)"})
         if message["role"] == "user" and joined and joined[-1]["role"] == "user":
             first, second = joined[-1]["content"], message["content"]
             is_text = isinstance(first, str) and isinstance(second, str)
@@ -210,7 +216,10 @@ class OpenAIProvider(OpenAIClient):
         return replace(request, messages=messages)
 
     def _encode(self, request: Request) -> dict[str, Any]:
-        messages = _joined(conversation(self._history(request), self.format, _own))
+        messages = _joined(
+            conversation(self._history(request), self.format, _own),
+            is_mistral=_MISTRAL.search(f"{self.address} {request.model}") is not None,
+        )
         arguments: dict[str, Any] = {"model": request.model, "messages": messages, "stream": True}
         arguments["stream_options"] = {"include_usage": True}
         if request.tools:

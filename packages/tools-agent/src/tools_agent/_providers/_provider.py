@@ -91,7 +91,7 @@ def cost_of(reply: Assistant) -> float:
 
         fix = install_command("tools-agent", "prices")
         raise ProviderError(f"max_cost needs the prices of models; {fix}") from error
-    counts = reply.usage.model_dump() if reply.usage is not None else {}
+    counts = reply.usage.model_dump(exclude={"is_estimated"}) if reply.usage is not None else {}
     provider = _PRICED.get(reply.provider or "")
     try:
         price = genai_prices.calc_price(genai_prices.Usage(**counts), reply.model or "", provider_id=provider)

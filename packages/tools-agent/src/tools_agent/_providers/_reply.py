@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from tools_agent._events import Delta, TextDelta, ToolCallDelta
-from tools_agent._messages import Assistant, Usage, with_unique_ids
+from tools_agent._events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from tools_agent._messages import Assistant, Usage, estimate_tokens, with_unique_ids
 from tools_agent._providers._encoding import wire_names, without_absent
 from tools_agent._providers._errors import reported_error
 from tools_agent._providers._provider import ProviderError, Request
@@ -30,6 +31,7 @@ class Reply(ABC):
         self.usage: Usage | None = None
         self.names = wire_names(request, wire)
         self._tools = {wire_name: name for name, wire_name in self.names.items()}
+        self._thought_size = 0  # characters
         self._half = ""  # of a surrogate pair
         self._is_empty = True
         self.is_done = False
@@ -61,10 +63,12 @@ class Reply(ABC):
             if error := dumped.get("error"):
                 raise reported_error(self.provider, dumped if isinstance(error, Mapping) else {"message": error})
             for event in self.events_of(dumped):
-                yield from self.read(event)
-                for delta in self.calls.feed(event):
-                    name = self._tools.get(delta.name, delta.name) if delta.name else None
-                    yield ToolCallDelta(delta.index, delta.id, name, delta.arguments)
+                for delta in self.read(event):
+                    self._thought_size += len(delta.content) if isinstance(delta, ReasoningDelta) else 0
+                    yield delta
+                for piece in self.calls.feed(event):
+                    name = self._tools.get(piece.name, piece.name) if piece.name else None
+                    yield ToolCallDelta(piece.index, piece.id, name, piece.arguments)
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}", retryable=True) from None
         except (AttributeError, KeyError, TypeError) as error:  # some servers are compatible in part
@@ -103,7 +107,9 @@ class Reply(ABC):
             calls = () if is_refused else self.calls.calls
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}") from None
-        if stop == "tool" and not calls:
+        if stop == "tool" and not calls and self.texts:
+            stop = "stop"
+        elif stop == "tool" and not calls:
             raise ProviderError(f"{self.provider}: the reply stopped for tool calls and has none", retryable=True)
         content = "".join(self.texts)
         if self.request.output_schema is not None and stop == "stop":
@@ -113,6 +119,18 @@ class Reply(ABC):
             content=content, tool_calls=calls, provider=self.provider, server=self.server, model=self.request.model,
             stop_reason=stop, usage=self.usage,
         )  # fmt: skip
+        if self.usage is None or not self.usage.total_tokens:
+            message = message.model_copy(update={"usage": self._estimated(message)})
         if is_refused:  # the model must not continue its incomplete parts
             return message
         return with_unique_ids(message.replace(items=self.items()))
+
+    def _estimated(self, message: Assistant) -> Usage:
+        """Return roughly the tokens of a reply, for a server that does not report them."""
+        request = self.request
+        size = len(json.dumps(request.definitions, default=dict)) // 4
+        return Usage(
+            input_tokens=size + sum(map(estimate_tokens, request.messages)),
+            output_tokens=estimate_tokens(message) + self._thought_size // 4,
+            is_estimated=True,
+        )
