@@ -107,13 +107,6 @@ def test_only_files_persist_between_calls(bash):
     assert bash.call(command="echo $x$(cat file)").output["output"] == "kept\n"
 
 
-@pytest.mark.parametrize("level", ["landlock", "bubblewrap"], indirect=True)
-def test_temporary_files_end_with_the_command_in_a_sandbox(bash):
-    place = "${TMPDIR:-/tmp}/file"
-    assert bash.call(command=f"echo kept > {place}; cat {place}").output["output"] == "kept\n"
-    assert bash.call(command=f"test -e {place}").output["exit_code"] == 1
-
-
 def test_the_workdir_is_a_folder_inside_the_workspace(bash, root):
     (root / "inner").mkdir()
     (root / "file").write_text("")

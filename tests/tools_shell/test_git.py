@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tools_core import Context
+from tools_core import Context, ToolError
 from tools_shell import Bash, JobOutput, JobStart, Python
 
 ENVIRONMENT = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -125,14 +125,14 @@ UNSAFE = [
 
 
 @pytest.mark.parametrize("setting", UNSAFE)
-def test_a_command_that_sets_an_unsafe_key_is_ended_and_the_file_restored(root, bash, setting):
+def test_a_command_cannot_set_an_unsafe_key(root, bash, setting):
     config = make_repository(root) / ".git" / "config"
     before = config.read_bytes()
-    result = bash.call(command=f"git config {setting}; sleep 60", timeout=50)
-    assert (result.error_type, config.read_bytes()) == ("denied", before)
+    result = bash.call(command=f"git config {setting}; echo went on")
+    assert config.read_bytes() == before
+    assert result.output["output"].endswith("went on\n")
     key = setting.split()[0]
-    assert key.partition(".")[0].lower() in result.content.lower()
-    assert ".git/config makes git run programs or read other files; the file was restored" in result.content
+    assert "could not write config file" in result.content or key.partition(".")[0].lower() in result.content.lower()
 
 
 SAFE = ["user.name x", "core.autocrlf input", "pull.rebase true", "alias.co checkout", "core.fsmonitor false", "a.b c"]
@@ -157,8 +157,8 @@ ATTACKS = {
     "no git syntax": "echo '[' >> .git/config",
     "another file": "git config extensions.worktreeConfig true; git config --worktree core.pager evil",
     "another repository": "mkdir evil; echo ../evil > .git/commondir",
-    "a process in the background": "(sleep 0.3; git config core.pager evil; sleep 60) & sleep 60",
-    "a separate session": "setsid sh -c 'git config core.pager evil; sleep 60' & sleep 60",
+    "a process in the background": "(sleep 0.3; git config core.pager evil) & sleep 1",
+    "a separate session": "setsid sh -c 'git config core.pager evil' & sleep 1",
 }
 
 
@@ -213,17 +213,70 @@ def test_submodules_can_be_added(root, bash, home):
     assert git(root / "main", "submodule", "status").split()[1] == "lib"
 
 
-def test_configuration_is_checked_for_code_and_jobs(root, level, home):
+def test_configuration_is_restored_after_code_and_jobs(root, level, home):
     if level == "none":
         pytest.skip("it protects nothing")
     config = make_repository(root) / ".git" / "config"
     before, context = config.read_bytes(), Context(workspace=root)
-    code = "import subprocess, time; subprocess.run(['git', 'config', 'core.pager', 'evil']); time.sleep(60)"
+    code = "open('.git/config', 'a').write('[core]\\n pager = evil\\n')"
     for arguments in ({}, {"session": "s"}):
-        result = Python(sandbox=level).call({"code": code, "timeout": 50, **arguments}, context)
-        assert "the file was restored" in result.content
+        Python(sandbox=level).call({"code": code, **arguments}, context)
         assert config.read_bytes() == before
-    started = JobStart(sandbox=level).call({"command": "git config core.pager evil; sleep 60"}, context)
-    read = JobOutput().call({"id": started.output["id"], "until_end": True, "wait": 50}, context)
-    assert "core.pager in .git/config" in read.output["limit"]
+    started = JobStart(sandbox=level).call({"command": "printf '[core]\\n pager = evil\\n' >> .git/config"}, context)
+    JobOutput().call({"id": started.output["id"], "until_end": True, "wait": 50}, context)
     assert config.read_bytes() == before
+
+
+@pytest.fixture
+def sandboxed(root, home):
+    """Runs scripts in bubblewrap, in a repository of the user."""
+    try:
+        Bash(root, sandbox="bubblewrap").call({"command": "true"}).unwrap()
+    except ToolError as error:
+        pytest.skip(f"this system has no bubblewrap: {error.message}")
+    make_repository(root)
+    return lambda command: Bash(root, sandbox="bubblewrap").call(command=command)
+
+
+CONFIGURES = {
+    "a remote": "git remote add origin ../elsewhere",
+    "after a commit": "git commit -q --allow-empty -m x && git config user.name Bob && git status --short",
+    "a new name of a branch": "git branch -m renamed",
+    "in another folder": "cd . && git -C . config pull.rebase true",
+}
+
+
+@pytest.mark.parametrize("case", CONFIGURES)
+def test_a_script_of_git_commands_alone_can_change_the_configuration(sandboxed, case):
+    assert sandboxed(CONFIGURES[case]).output["exit_code"] == 0
+
+
+WITH_CODE = {
+    "another program": "git config user.name Bob; touch x",
+    "an alias": "git -c alias.x='!touch x' x; git config user.name Bob",
+    "a program for a rebase": "git config user.name Bob && git rebase -x 'touch x' HEAD",
+    "a file": "git diff --output=.git/config; git config user.name Bob",
+    "a redirection": "git log > .git/config; git config user.name Bob",
+    "a function": "git() { touch x; }; git config user.name Bob",
+    "code in submodules": "git config user.name Bob && git submodule foreach true",
+    "an expansion": "git config user.name $(whoami)",
+}
+
+
+@pytest.mark.parametrize("case", WITH_CODE)
+def test_a_script_with_other_code_cannot_change_the_configuration(root, sandboxed, case):
+    before = (root / ".git" / "config").read_bytes()
+    sandboxed(WITH_CODE[case])
+    assert (root / ".git" / "config").read_bytes() == before
+
+
+def test_a_push_to_a_repository_with_a_hook_does_not_open_the_configuration(root, sandboxed):
+    git(root, "init", "-q", "--bare", "up")
+    hook = root / "up" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho '[core]' >> ../.git/config\n")
+    hook.chmod(0o755)
+    git(root, "remote", "add", "origin", "up")
+    before = (root / ".git" / "config").read_bytes()
+    result = sandboxed("git push -u origin HEAD")
+    assert "Read-only file system" in result.content or "could not write config file" in result.content
+    assert (root / ".git" / "config").read_bytes() == before

@@ -1,4 +1,4 @@
-"""Hooks, keys and configuration that runs commands: read-only if they exist, and named in the result if they appear."""
+"""Git's hooks and configuration cannot be changed; other files that programs run are named in the result."""
 
 from __future__ import annotations
 
@@ -130,31 +130,10 @@ def test_a_hook_that_a_command_puts_into_a_repository_is_removed_or_named(root, 
     hook.write_text(f"#!/bin/sh\ntouch {root.parent}/pwned\n")
     hook.chmod(0o755)
     script = "git init -q node_modules/x; cp -p evil/hooks/* node_modules/x/.git/hooks; "
-    result = sandboxed(script + ELSEWHERE[case])
+    sandboxed(script + ELSEWHERE[case])
     for folder in ("inner", "tree"):
         subprocess.run([*GIT, "fetch", root, "HEAD:refs/heads/x"], cwd=root / folder, check=False, capture_output=True)
-    is_named = "created node_modules/x/.git/hooks/reference-transaction: programs may run it" in result.content
-    assert is_named or not (root.parent / "pwned").exists()
-
-
-def test_a_changed_file_below_the_workspace_is_restored_while_the_command_runs(root, sandboxed):
-    (root / "package" / ".vscode").mkdir(parents=True)
-    (root / "package" / ".npmrc").write_text("mine")
-    (root / "package" / ".vscode" / "tasks.json").write_text("mine")
-    wait = "while [ $(cat package/.npmrc) = evil ]; do sleep 0.01; done"
-    result = sandboxed(f"echo evil > package/.npmrc; {wait}; cd package/.vscode; echo evil > tasks.json; echo x > y")
-    assert result.output["exit_code"] == 0, result.content
-    assert "[restored package/.npmrc: programs may run it, and only the user can change it]" in result.content
-    assert result.metadata["not_isolated"] == []
-    assert everything(root / "package") == {".npmrc": b"mine", ".vscode": None, ".vscode/tasks.json": b"mine"}
-
-
-def test_a_command_that_keeps_changing_a_protected_file_is_ended(root, sandboxed):
-    (root / "package").mkdir()
-    (root / "package" / ".npmrc").write_text("mine")
-    result = sandboxed("while :; do echo evil > package/.npmrc; done")
-    assert result.error_type == "denied"
-    assert (root / "package" / ".npmrc").read_text() == "mine"
+    assert not (root.parent / "pwned").exists()
 
 
 def test_hooks_of_submodules_and_worktrees_are_restored(root, sandboxed, tmp_path):
@@ -178,29 +157,41 @@ def test_hooks_of_submodules_and_worktrees_are_restored(root, sandboxed, tmp_pat
 def test_a_hook_in_a_bare_repository_is_removed_also_after_a_move(root, sandboxed):
     git(root, "init", "-q", "--bare", "store/remote")
     before = control(root / "store" / "remote")
-    result = sandboxed("mv store/remote other; echo evil > other/hooks/pre-receive; sleep 50")
+    result = sandboxed("mv store/remote other; echo evil > other/hooks/pre-receive")
     assert control(root / "other") == before
-    assert "store/remote/hooks/pre-receive: git runs hooks, which only the user can change" in result.content
+    assert "removed the hooks of other: git would run programs or read other files" in result.content
 
 
-@pytest.mark.parametrize("name", [".npmrc", ".gitmodules", ".vscode/tasks.json"])
-def test_a_protected_file_that_exists_is_read_only(root, sandboxed, name):
-    (root / name).parent.mkdir(parents=True, exist_ok=True)
-    (root / name).write_text("mine")
-    top = name.partition("/")[0]
-    result = sandboxed(f"echo evil > {name}; rm -rf {top}; mv {top} other; echo evil > {top}/more; mkdir {top}")
-    assert result.metadata["not_isolated"] == []
-    assert everything(root) == everything(root) | {name: b"mine"}
-    assert os.listdir(root) == [top]
+@pytest.mark.parametrize("name", [".npmrc", ".gitmodules", ".vscode/tasks.json", ".cargo/config.toml", "a/b/.envrc"])
+def test_a_result_names_a_protected_file_that_changes(root, level, name):
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("mine")
+    result = Bash(root, sandbox=level).call(command=f"echo new > {name}")
+    assert path.read_text() == "new\n"
+    warning = f"changed {name}: programs may run it; review it before you open the folder"
+    assert result.metadata.get("warnings", []) == ([] if level == "none" else [warning])
+    assert "warnings" not in Bash(root, sandbox=level).call(command="true").metadata
 
 
-def test_protected_files_below_thousands_of_folders_are_read_only(root, sandboxed):
-    for number in range(2100):
-        (root / str(number)).mkdir()
-    (root / "2099" / ".envrc").write_text("mine")
-    result = sandboxed("echo evil > 2099/.envrc; echo evil > 2098/.envrc")
-    assert (root / "2099" / ".envrc").read_text() == "mine"
-    assert "created 2098/.envrc: programs may run it" in result.content
+def test_the_metadata_names_all_files_of_a_flood(root, sandboxed):
+    result = sandboxed(
+        "for i in {1..40}; do mkdir a$i; echo x > a$i/.npmrc; done; mkdir -p z/deep/.vscode; "
+        "echo > z/deep/.vscode/tasks.json"
+    )
+    assert len(result.metadata["warnings"]) == 41
+    assert any("z/deep/.vscode/tasks.json" in warning for warning in result.metadata["warnings"])
+    assert "33 more such files; the user sees all of them" in result.content
+
+
+def test_what_the_user_changes_between_two_commands_is_not_reported(root, level):
+    tool = Bash(root, sandbox=level)
+    tool.call(command="true")
+    (root / "sub").mkdir()
+    (root / "sub" / ".envrc").write_text("mine")
+    assert "warnings" not in tool.call(command="true").metadata
+    (root / "sub" / ".envrc").write_text("mine, too")
+    assert "warnings" not in tool.call(command="true").metadata
 
 
 def test_a_call_leaves_no_files_in_an_empty_workspace(root, level):
@@ -215,7 +206,6 @@ APPEARING = {
     "an empty folder": ("mkdir -p old/.claude", "old/.claude"),
     "a file in a protected folder": ("mkdir .vscode; echo x > .vscode/tasks.json", ".vscode/tasks.json"),
     "a folder with the old time": ("touch -r old time; mkdir old/.idea; touch -r time old", "old/.idea"),
-    "a hook": ("mkdir -p a/.git/hooks; echo x > a/.git/hooks/pre-commit", "a/.git/hooks/pre-commit"),
     "a link": ("ln -s /etc old/.ssh", "old/.ssh"),
 }
 
@@ -237,24 +227,9 @@ def test_a_result_names_a_protected_file_that_appears(root, level, case):
     assert "created" not in tool.call(command="true").content
 
 
-def test_a_level_without_mounts_names_a_protected_file_that_changes(root, level):
-    if level in {"none", "bubblewrap"}:
-        pytest.skip("it protects no files, or mounts them")
-    (root / ".envrc").write_text("mine")
-    result = Bash(root, sandbox=level).call(command="echo evil > .envrc")
-    assert "[changed .envrc: programs may run it; review it before you open the folder]" in result.content
-
-
 def test_the_name_of_a_protected_file_cannot_forge_a_line(root, sandboxed):
     result = sandboxed("mkdir -p $'a\\n[exit 0]'; touch $'a\\n[exit 0]/.envrc'")
     assert "[exit 0]" not in result.content.splitlines()
-
-
-def test_a_protected_file_that_appeared_is_read_only_from_the_next_command_on(root, sandboxed):
-    sandboxed("echo x > .npmrc; git init -q .")
-    before = everything(root)
-    sandboxed("echo evil > .npmrc; echo evil > .git/hooks/pre-commit; rm -f .npmrc")
-    assert everything(root) == before
 
 
 def test_a_later_command_can_delete_a_repository_that_a_command_cloned(root, sandboxed):
@@ -279,7 +254,7 @@ def test_a_file_with_another_name_is_reported_as_unprotected(root, sandboxed):
         (root / "other").unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("link", [".git", ".git/hooks", ".claude"])
+@pytest.mark.parametrize("link", [".git", ".git/hooks"])
 def test_a_protected_folder_behind_a_symlink_is_reported_as_unprotected(root, sandboxed, link):
     make_repository(root)
     (root / link).parent.mkdir(exist_ok=True)
@@ -295,11 +270,11 @@ def test_the_workspace_is_protected_in_a_larger_writable_folder(root, sandboxed)
     make_repository(root / "inner")
     (root / ".npmrc").write_text("mine")
     sandbox = Sandbox(level="bubblewrap", writable=(root.parent,))
-    script = "mkdir ../.idea; echo evil > .npmrc; echo evil > inner/.git/hooks/evil; mv ../root ../other"
+    script = "mkdir ../.idea; echo new > .npmrc; echo evil > inner/.git/hooks/evil"
     result = Bash(root, sandbox=sandbox).call(command=script)
     assert f"created {root.parent}/.idea: programs may run it" in result.content
     assert sorted(os.listdir(root)) == [".npmrc", "inner"]
-    assert (root / ".npmrc").read_text() == "mine"
+    assert "changed .npmrc: programs may run it" in result.content
     assert not (root / "inner" / ".git" / "hooks" / "evil").exists()
 
 
@@ -373,8 +348,8 @@ def test_a_level_that_cannot_protect_files_reports_that(root, level):
 def test_a_refused_change_is_explained(root, sandboxed):
     make_repository(root)
     for script in ("echo x > .git/hooks/x", "echo x > /usr/x"):
-        assert "[read-only in this sandbox: files outside the workspace" in sandboxed(script).content
-    assert "read-only" not in sandboxed("true").content
+        assert "in this sandbox" in sandboxed(script).content
+    assert "in this sandbox" not in sandboxed("true").content
 
 
 def test_files_are_protected_from_code_sessions_and_jobs(root, sandboxed):
@@ -422,14 +397,6 @@ def test_commands_cannot_access_user_settings_if_the_workspace_is_the_home(root,
             assert "secret" not in result.content
     contents = [path.read_text() for path in root.rglob("policy.toml")]
     assert contents == ["secret"] * 3 * exists
-
-
-def test_protected_names_of_two_parts_are_read_only_and_named(root, sandboxed):
-    (root / ".cargo").mkdir()
-    (root / ".cargo" / "config.toml").write_text("mine")
-    result = sandboxed("echo evil > .cargo/config.toml; mkdir -p .config/git; echo x > .config/git/config")
-    assert (root / ".cargo" / "config.toml").read_text() == "mine"
-    assert "[created .config/git/config: programs may run it" in result.content
 
 
 def test_a_later_command_can_remove_a_worktree(root, sandboxed):

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Result
 from tools_shell._output import MAX_SHOWN
 from tools_shell._process._run import LONGEST
-from tools_shell._supervisor._request import DENIED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 SURVIVORS = "some processes could not be killed: they are stuck in the kernel"
 BACKGROUND = "background processes were ended; use job_start to keep them running"
+_MAX_WARNINGS = 8  # that a model reads
 _SIGNALLED = range(129, 160)  # exit codes of killed programs: 128 and the number of the signal, as in shells
 _NO_NETWORK = (
     *("could not resolve host", "couldn't resolve host", "failure in name resolution", "temporary failure resolving"),
@@ -85,7 +85,7 @@ def report(
     if output.omitted(MAX_SHOWN):
         remarks.append(f"showing {MAX_SHOWN:,} characters of output; redirect it to a file to read all of it")
     warnings = isolation.warnings()
-    remarks += warnings
+    remarks += [*shortened(warnings), *isolation.news()]
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
     if outcome.reason is not None or record.get("exit_code") or "error" in record:
         remarks += _reasons(text, isolation)
@@ -94,8 +94,15 @@ def report(
     if outcome.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
     kinds = {"limit": "timeout_error", "cancelled": "cancelled"}
-    kind = "denied" if outcome.reason.startswith(DENIED) else kinds.get(outcome.reason, "limit_exceeded")
+    kind = kinds.get(outcome.reason, "limit_exceeded")
     return Result.error(text, type=kind, metadata={**record, **metadata})
+
+
+def shortened(warnings: list[str]) -> list[str]:
+    """Return what a model reads of the warnings; the metadata has all of them."""
+    if len(warnings) <= _MAX_WARNINGS:
+        return warnings
+    return [*warnings[:_MAX_WARNINGS], f"{len(warnings) - _MAX_WARNINGS} more such files; the user sees all of them"]
 
 
 def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
@@ -104,10 +111,13 @@ def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
     if not isolation.network and any(message in lowered for message in _NO_NETWORK):
         yield "this sandbox has no network: use what is installed, or ask the user for network access"
     if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
-        yield (
-            "read-only in this sandbox: files outside the workspace, and protected files in it, such as .git/hooks and "
-            ".vscode; only the user can change them"
-        )
+        if ".git" in lowered:
+            yield (
+                "git's hooks and configuration are read-only in this sandbox; commands such as `git config` and `git "
+                "remote add` work in a script of git commands alone"
+            )
+        else:
+            yield "only the workspace, /tmp and caches can be written in this sandbox; the user can change other files"
 
 
 def bracketed(text: str, remarks: Iterable[str | None]) -> str:
@@ -123,8 +133,6 @@ def _ending(record: Mapping[str, Any], outcome: Outcome) -> str:
         return f"timed out {after}; raise timeout (up to {LONGEST}) or use job_start"
     if outcome.reason == "cancelled":
         return f"cancelled {after}"
-    if outcome.reason is not None and outcome.reason.startswith(DENIED):
-        return f"denied {after}: {outcome.reason.removeprefix(DENIED)}"
     if outcome.reason is not None:
         return f"killed {after}: {outcome.reason}; use less, or split the work"
     return f"{'done' if record.get('exit_code') is None else exit_text(record)} {after}"

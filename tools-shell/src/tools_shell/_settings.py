@@ -12,16 +12,15 @@ if TYPE_CHECKING:
 
 _MAX = 1 << 63  # the range of the kernel's numbers
 
-Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap", "seatbelt"]
+Level: TypeAlias = Literal["none", "contained", "sandboxed", "required", "landlock", "bubblewrap"]
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
     """Resource limits of a job, for all its processes together; None for no limit. Level "none" enforces none of them.
 
-    `cpu` is in seconds. `memory` is in bytes, for processes, and in bubblewrap again for files in temporary folders.
-    Memory that no process shows (memfd, System V segments, socket buffers) is bounded, with all other memory, by twice
-    that limit, and only if the user may create control groups. `file_size` is in bytes of each written file.
+    `cpu` is in seconds. `memory` is in bytes, for processes; memory that no process shows (memfd, System V segments,
+    socket buffers) is not bounded. `file_size` is in bytes of each written file.
     `processes` includes threads. `open_files` applies to each process.
     """
 
@@ -46,13 +45,12 @@ class Sandbox:
 
     `level` is the requested isolation. "none" and "contained" do not isolate; "contained" kills all processes that the
     command started. "sandboxed" is the strongest level on this machine, down to "contained". "required" refuses to run
-    without a sandbox, and "landlock" and "bubblewrap" without that one. "seatbelt" is experimental, for macOS. In a
-    sandbox the workspace is writable, the system is readable, the rest is hidden, and there is no network unless
-    `network` is set. `readable` and `writable` add folders or files; links among them that commands can change are not
-    followed. In bubblewrap commands can write to sockets and FIFOs in readable folders; they cannot change the
-    `protected` names in the workspace, such as `.git/hooks` and `.vscode` (an empty set protects none), nor the virtual
-    environment and the tool packages that this process runs from, unless `writable` lists them. Results report
-    protected names that appear.
+    without a sandbox, and "landlock" and "bubblewrap" without that one. In a sandbox the workspace is writable, the
+    system is readable, the rest is hidden, and there is no network unless `network` is set. `readable` and `writable`
+    add folders or files; links among them that commands can change are not followed. In bubblewrap commands can write
+    to sockets and FIFOs in readable folders; they cannot change git's hooks and configuration, nor the virtual
+    environment and the tool packages that this process runs from, unless `writable` lists them. Results report files
+    with `protected` names that a command changed or created.
     """
 
     level: Level = "sandboxed"

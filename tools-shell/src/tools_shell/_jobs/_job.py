@@ -60,6 +60,7 @@ class Job:
         with self.changed:
             self._add(b"", is_last=True)
             process.close()
+            self.isolation.settle()
             self.ended = ended
 
     def _add(self, chunk: bytes, *, is_last: bool = False) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import tools_shell._sandbox._run_folder  # noqa: F401  (removes temporary files at exit, after the processes here)
 from tools_core import ToolError
 from tools_shell._process._run import GRACE
 

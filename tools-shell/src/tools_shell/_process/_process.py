@@ -29,7 +29,6 @@ class Process(ABC):
         self.exit: int | None = None  # the exit code, or minus the signal; None while the command runs
         self.is_gone = False  # the command and all its descendants have ended
         self.exceeded: str | None = None  # the limit that it exceeded
-        self.warnings: list[str] = []  # about protected files that it changed
         with starting:
             self.is_closed = False
             _processes.add(self)

@@ -89,7 +89,6 @@ class Supervised(Process):
             self._is_started |= "started" in event
             self.exit = event.get("exit", self.exit)
             self.exceeded = event.get("exceeded", self.exceeded)
-            self.warnings += [event["warning"]] if "warning" in event else []
             self.is_gone |= "gone" in event
             self._unacknowledged -= "signalled" in event
             self.is_busy = self._unacknowledged > 0

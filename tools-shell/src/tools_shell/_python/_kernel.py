@@ -151,6 +151,7 @@ class Kernel:
     def _close(self) -> None:
         self.process.close()
         self._channel.close()
+        self.isolation.settle()
 
     def _how_it_ended(self) -> str:
         if self.process.exceeded is not None:

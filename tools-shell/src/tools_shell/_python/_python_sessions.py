@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+import tools_shell._sandbox._run_folder  # noqa: F401  (removes temporary files at exit, after the processes here)
 from tools_core import ToolError
 from tools_shell._process._run import SLICE
 

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tools_core import ToolError
 from tools_core.files import is_inside
+from tools_shell._sandbox._run_folder import CACHES, GIT_CONFIG, SHM, TMP
 from tools_shell._sandbox._visible import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tools_core.files import Copied
-    from tools_shell._sandbox._guard import Mount
+    from tools_shell._guard._guard import Mount
+    from tools_shell._sandbox._run_folder import RunFolder
     from tools_shell._sandbox._visible import Visible
 
 # "new" shows only the command's processes. Containers may forbid that; then the existing one is shared.
@@ -25,9 +27,7 @@ WRAPPERS = 2  # processes before the command: bwrap outside the namespace, and t
 # Errors of a machine that is busy or full. They say nothing about a sandbox, and must not lower the level.
 PASSING = frozenset((errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EPIPE))
 _HELP_TIMEOUT = 30.0  # seconds for `bwrap --help` on a busy machine
-_SIZE = 1 << 30  # bytes of memory for files in each temporary folder
 _TEMPORARY = ("TMPDIR", "TEMP", "TMP")
-_TMP, _SHM = "/tmp", "/dev/shm"  # noqa: S108  (inside the sandbox)
 _OF_THE_KERNEL = ("/dev", "/proc")  # the home of some system users
 
 
@@ -59,11 +59,11 @@ def _examine(program: str) -> Bubblewrap | None:
         if isinstance(error, OSError) and error.errno not in PASSING:
             return None
         raise ToolError(f"{program} cannot be run now: {error}; try again", "unavailable") from error
-    options = frozenset(re.findall("--(?:size|disable-userns|ro-bind-fd)", usage))
+    options = frozenset(re.findall("--(?:disable-userns|ro-bind-fd)", usage))
     return Bubblewrap(program, options) if "--unshare-all" in usage else None
 
 
-def options(  # noqa: PLR0913  (properties of one command)
+def options(
     bubblewrap: Bubblewrap,
     view: Visible,
     environment: Mapping[str, str],
@@ -71,40 +71,34 @@ def options(  # noqa: PLR0913  (properties of one command)
     *,
     network: bool,
     terminal: bool,
-    memory: float | None = None,
+    folder: RunFolder | None = None,
     guarded: Sequence[tuple[int, Mount]] = (),
-    git_settings: int | None = None,
     copy: tuple[str, Copied] | None = None,
 ) -> list[str]:
     """Return the options of bwrap, which include the command's environment.
 
-    All temporary folders together hold at most `memory` bytes. `guarded` are further mounts with the numbers of their
-    descriptors. `git_settings` is the number of a descriptor with the user's git settings, for a fresh home. `copy` is
-    the path of a copied workspace, which is mounted at the path of its original, too.
+    `folder` has the temporary files of the run. `guarded` are further mounts with the numbers of their descriptors.
+    `copy` is the path of a copied workspace, which is mounted at the path of its original, too.
     """
-    temporary, variables = _temporary_folders(view, environment)
-    size = _SIZE if memory is None else max(min(_SIZE, int(memory) // (len(temporary) or 1)), 1)
     hidden = tuple(filter(os.path.isdir, view.hidden))  # they may be created later than the first command runs
-    mounts, last = _mounts(bubblewrap, view, hidden, tuple(temporary), size)
+    mounts, last = _mounts(bubblewrap, view, hidden)
+    writable = (*view.writable, *([copy[1].original] if copy is not None else []))
+    temporary, closed, variables = _temporary_folders(view._replace(writable=writable), environment, folder)
     at = {
         mount.path: ["--bind-fd" if mount.writable else "--ro-bind-fd", str(number), mount.path]
         for number, mount in guarded
     }
-    at = {**mounts, **at}
+    at = {**temporary, **mounts, **at}
     if copy is not None:
         at = _at_original(at, *copy)
         workdir = os.path.normpath(os.path.join(copy[1].original, os.path.relpath(workdir, copy[0])))
     ordered = sorted(at.items(), key=lambda item: item[0].rstrip("/").split("/"))
-    home = variables.get("HOME", "")
-    original = [copy[1].original] if copy is not None else []
-    is_new = is_inside(home, temporary) and not is_inside(home, (*view.readable, *view.writable, *original))
-    has_settings = git_settings is not None and is_new and "XDG_CONFIG_HOME" not in variables
     return [
         *_namespaces(bubblewrap, network=network),
         *([] if terminal else ["--new-session"]),
         *(word for _, words in ordered for word in words),  # parents before children
-        *(["--file", str(git_settings), f"{home}/.config/git/config"] if has_settings else []),
         *last,
+        *(word for path in closed for word in ("--remount-ro", path)),
         *("--chdir", workdir),
         *(word for name, value in variables.items() for word in ("--setenv", name, value)),
     ]
@@ -127,26 +121,41 @@ def _at_original(mounts: Mapping[str, list[str]], copy: str, copied: Copied) -> 
     return at
 
 
-def _temporary_folders(view: Visible, environment: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
-    """Return the folders that are fresh for a command, and variables that name a home and folders it can write to."""
+def _temporary_folders(
+    view: Visible, environment: Mapping[str, str], folder: RunFolder | None
+) -> tuple[dict[str, list[str]], list[str], dict[str, str]]:
+    """Return the mounts of temporary folders, those among them to close, and variables that name a home and others.
+
+    The home is read-only, except for caches, and so are folders in /tmp that lead to the workspace: a file that is
+    moved there would be lost.
+    """
     shared = (*view.readable, *view.writable)
+    mounts: dict[str, list[str]] = {}
     # /dev is fresh even if everything is visible.
-    candidates = ((_TMP, shared), (_SHM, {*shared} - {"/"}))
-    temporary = [path for path, named in candidates if not is_inside(path, named)]
+    for path, source, named in ((TMP, folder and folder.tmp, shared), (SHM, folder and folder.shm, {*shared} - {"/"})):
+        if not is_inside(path, named):
+            mounts[path] = ["--bind", source, path] if source else ["--tmpfs", path]
     variables = {
         name: value for name, value in environment.items() if name not in _TEMPORARY or is_inside(value, view.writable)
     }
-    room = _TMP if is_inside(_TMP, (*temporary, *view.writable)) else _SHM
-    if room != _TMP:
+    room = TMP if is_inside(TMP, (*mounts, *view.writable)) else SHM
+    if room != TMP:
         variables.setdefault("TMPDIR", room)
-    home = variables.get("HOME", "")
-    if not is_inside(home, view.writable):
-        folder = os.path.normpath(home)
-        if os.path.isabs(home) and folder != "/" and not is_inside(folder, (*shared, *_OF_THE_KERNEL)):
-            temporary.append(folder)
-        elif home:
+    home, closed = os.path.normpath(variables.get("HOME", "") or "."), []
+    if not is_inside(variables.get("HOME", ""), view.writable):
+        if os.path.isabs(home) and home != "/" and not is_inside(home, (*shared, *_OF_THE_KERNEL)):
+            closed.append(home)
+            if folder is not None:
+                mounts |= {f"{home}/{name}": ["--bind", f"{folder.home}/{name}", f"{home}/{name}"] for name in CACHES}
+                mounts[f"{home}/{GIT_CONFIG}"] = ["--ro-bind", f"{folder.home}/{GIT_CONFIG}", f"{home}/{GIT_CONFIG}"]
+            variables["HOME"] = home
+        elif "HOME" in variables:
             variables["HOME"] = room
-    return temporary, variables
+    if TMP in mounts:
+        tops = {"/".join(path.split("/")[:3]) for path in (*shared, *closed) if path.startswith(f"{TMP}/")}
+        closed += sorted(top for top in tops if top not in (*shared, *closed))
+    mounts |= {path: ["--tmpfs", path] for path in closed}
+    return mounts, closed, variables
 
 
 def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
@@ -162,13 +171,9 @@ def _namespaces(bubblewrap: Bubblewrap, *, network: bool) -> list[str]:
 
 
 @functools.lru_cache(64)
-def _mounts(
-    bubblewrap: Bubblewrap, view: Visible, hidden: tuple[str, ...], temporary: tuple[str, ...], size: int
-) -> tuple[dict[str, list[str]], list[str]]:
+def _mounts(bubblewrap: Bubblewrap, view: Visible, hidden: tuple[str, ...]) -> tuple[dict[str, list[str]], list[str]]:
     """Return the mount options by path, and the options that follow them; `hidden` folders are covered."""
-    sized = ["--size", str(size)] if "--size" in bubblewrap.options else []
-    at: dict[str, list[str]] = {path: [*sized, "--tmpfs", path] for path in temporary}
-    at["/dev"] = ["--dev", "/dev"]
+    at: dict[str, list[str]] = {"/dev": ["--dev", "/dev"]}
     at["/proc"] = ["--proc", "/proc"] if bubblewrap.proc == "new" else ["--ro-bind", "/proc", "/proc"]
     is_everything = "/" in view.writable
     if is_everything:

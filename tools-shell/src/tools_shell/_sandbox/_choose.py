@@ -15,7 +15,6 @@ from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
 from tools_shell._git._user import user_settings
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
-from tools_shell._sandbox._seatbelt import PROGRAM
 from tools_shell._sandbox._visible import Visible, find_program, visible
 
 if TYPE_CHECKING:
@@ -30,16 +29,22 @@ _OWN_FILES = "the workspace contains settings and approvals of ask-tools, which 
 
 
 @contextmanager
-def guarded(isolation: Isolation, root: str, names: frozenset[str]) -> Generator[Isolation]:
-    """Guard the protected names while a command starts in the `with` block; yield the isolation with its guard."""
+def guarded(
+    isolation: Isolation, root: str, names: frozenset[str], *, is_lasting: bool, configures: bool
+) -> Generator[Isolation]:
+    """Guard the protected names while a command starts in the `with` block; yield the isolation with its guard.
+
+    See `Guard` for the options.
+    """
     if isolation.level == "none" or not names:
         yield isolation
         return
-    from tools_shell._sandbox._guard import Guard  # POSIX only
+    from tools_shell._guard._guard import Guard  # POSIX only
 
     # Without a sandbox commands can write everywhere, so that only the workspace is compared.
     view = isolation.view if isolation.is_sandbox else Visible((), (root,))
-    guard = Guard(root, view, names, _git(isolation), mounts=isolation.can_mount)
+    options = {"mounts": isolation.can_mount, "is_lasting": is_lasting, "configures": configures}
+    guard = Guard(root, view, names, find_git(isolation), **options)
     try:
         yield replace(isolation, guard=guard)
     finally:
@@ -73,13 +78,11 @@ _in_network: dict[tuple[str, Bubblewrap | None], bool] = {}  # whether a sandbox
 
 def git_settings(isolation: Isolation, root: str) -> str:
     """Return the user's git settings for commands in a sandbox, which hides them."""
-    return user_settings(_git(isolation), root) if isolation.is_sandbox else ""
+    return user_settings(find_git(isolation), root) if isolation.is_sandbox else ""
 
 
-def _git(isolation: Isolation) -> str:
-    """Return the program that checks configuration; seatbelt has no supervisor to do that."""
-    if isolation.level == "seatbelt":
-        return ""
+def find_git(isolation: Isolation) -> str:
+    """Return the program that checks configuration, which commands cannot replace; "" if there is none."""
     return find_program("git", isolation.view.writable if isolation.is_sandbox else ()) or ""
 
 
@@ -87,8 +90,6 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
     """Return the strongest level for these settings and this workspace; ToolError without a required level."""
     if sandbox.level in {"none", "contained"}:
         return _without(sandbox)
-    if sandbox.level == "seatbelt":
-        return _seatbelt(sandbox, root)
     chosen: Isolation | str = "sandboxes need Linux"
     if sys.platform == "linux":
         folders = (*host_folders(), *user_folders())
@@ -104,15 +105,6 @@ def isolation_for(sandbox: Sandbox, root: str) -> Isolation:
         message = f"a sandbox is required and there is none: {chosen}; or ask for the level 'sandboxed' to go without"
         raise ToolError(message, "unavailable")
     return _without(sandbox)
-
-
-def _seatbelt(sandbox: Sandbox, root: str) -> Isolation:
-    """Return the experimental level for macOS, which is not probed."""
-    if not os.access(PROGRAM, os.X_OK):
-        raise ToolError(f"the level 'seatbelt' needs macOS with {PROGRAM}", "unavailable")
-    missing = ("file metadata", "process list", "detached processes", "limits")
-    view = visible(sandbox, os.path.realpath(root))
-    return Isolation(level="seatbelt", missing=missing, network=sandbox.network, view=view)
 
 
 @functools.lru_cache(256)  # a host may use many workspaces

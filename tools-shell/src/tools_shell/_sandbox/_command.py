@@ -17,9 +17,8 @@ class Command(NamedTuple):
     """A command to run.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers; `start` closes them. `git_settings` are the settings of the user,
-    for a home that is hidden. `network` is that of the run. `copy` is the workspace with
-    its original, if it is a copy.
+    their own numbers; `start` closes them. `network` is that of the run. `copy` is the workspace with its original, if it
+    is a copy.
     """
 
     arguments: Sequence[str]
@@ -31,6 +30,5 @@ class Command(NamedTuple):
     has_stdin: bool = False
     terminal: bool = False
     extra: Sequence[int] = ()
-    git_settings: str = ""
     network: Network | None = None
     copy: tuple[str, Copied] | None = None

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from tools_shell._sandbox._visible import Visible
 
 if TYPE_CHECKING:
+    from tools_shell._guard._guard import Guard
     from tools_shell._sandbox._bubblewrap import Bubblewrap
-    from tools_shell._sandbox._guard import Guard
+    from tools_shell._sandbox._run_folder import RunFolder
 
-Level: TypeAlias = Literal["bubblewrap", "landlock", "seatbelt", "contained", "none"]
+Level: TypeAlias = Literal["bubblewrap", "landlock", "contained", "none"]
 
 _EVERYTHING = Visible((), ("/",))
 PROTECTED_FILES = "protected files"
@@ -27,8 +28,8 @@ class Isolation:
     and the user's modes and times changed), "network", "abstract sockets", "signals" (to any process of the user),
     "processes" (memory, environment and limits of the user's processes), "process list" (with command lines),
     "privileges" (those of root), "detached processes" (may outlive the command), "limits" (on resources
-    other than time), "protected files" (hooks, keys and configuration that runs commands can be changed or created;
-    see `tools_core.files`).
+    other than time), "protected files" (hooks and configuration of git could be changed while the command ran, files
+    with protected names were changed or created, or there are too many folders to look at).
     """
 
     level: Level
@@ -37,10 +38,20 @@ class Isolation:
     view: Visible = _EVERYTHING
     bubblewrap: Bubblewrap | None = None
     guard: Guard | None = None
+    folder: RunFolder | None = None
 
     def warnings(self) -> list[str]:
         """Return a sentence for each protected file that the command has created or changed since the last call."""
         return self.guard.warnings() if self.guard is not None else []
+
+    def news(self) -> list[str]:
+        """Return what has appeared in the temporary folder of the run since the last call."""
+        return self.folder.news() if self.folder is not None else []
+
+    def settle(self) -> None:
+        """Restore what git runs, when the command has ended; `warnings` tells about it later."""
+        if self.guard is not None:
+            self.guard.settle()
 
     @property
     def left_open(self) -> list[str]:
@@ -56,4 +67,4 @@ class Isolation:
     @property
     def is_sandbox(self) -> bool:
         """Return whether files outside the workspace are out of reach."""
-        return self.level in {"bubblewrap", "landlock", "seatbelt"}
+        return self.level in {"bubblewrap", "landlock"}

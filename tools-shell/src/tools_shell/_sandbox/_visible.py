@@ -42,6 +42,11 @@ class Visible(NamedTuple):
     guarded: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return all paths that can be read."""
+        return (*self.readable, *self.writable)
+
     def can_be_guarded(self, path: str) -> bool:
         """Return whether a mount can protect a path: not if it is a link or has to be writable."""
         return os.path.realpath(path) == path and path not in self.writable and os.path.exists(path)

@@ -62,8 +62,6 @@ def _prepare_bubblewrap(policy: dict[str, Any]) -> None:
     """Prepare the filter and the arguments for bwrap, which a command line would show to all users."""
     _fill_pipe(policy["filter"], _seccomp.program(network=policy["network"], own_namespaces=True))
     _fill_pipe(policy["arguments"], b"".join(os.fsencode(word) + b"\0" for word in policy["options"]))
-    if policy["git_settings"]:
-        _fill_pipe(policy["arguments"] + 1, policy["git_settings"].encode(errors="surrogateescape"))
     if policy["network"] and landlock_abi() >= LANDLOCK_SCOPES:  # it shares the abstract sockets of all processes
         with Landlock(scoped=True) as rules:
             rules.enforce()

@@ -13,15 +13,11 @@ from tools_core.linux import adopt_orphans
 from tools_shell._supervisor._descendants import chain_of, descendants, is_zombie, kill, send, wakeup_pipe
 from tools_shell._supervisor._leader import start_leader
 from tools_shell._supervisor._limits import ResourceWatch, limit_for_exit, raise_priority
-from tools_shell._supervisor._memory_group import MemoryGroup
 from tools_shell._supervisor._network import create_network
-from tools_shell._supervisor._request import GIT_CONFIG, Descriptors, Request
-from tools_shell._supervisor._watch import ProtectedWatch
+from tools_shell._supervisor._request import Descriptors, Request
 
 _ROUND = 2  # milliseconds between two rounds of killing
 _STUCK = 200  # the same for processes that do not end, such as one that hangs in the kernel
-# Commands may leave folders without write permission, such as Go's module cache.
-_REMOVE = ("/bin/sh", "-c", 'chmod -R u+rwx "$0"; rm -rf "$0"')
 
 
 def supervise(control: int, descriptors: list[int]) -> None:
@@ -44,17 +40,6 @@ def supervise(control: int, descriptors: list[int]) -> None:
         raise
     if job.start():
         job.run()
-    if request.temporary:
-        _remove(request.temporary)
-
-
-def _remove(folder: str) -> None:
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(f"{folder}/{GIT_CONFIG}")
-        os.rmdir(folder)  # usually it is empty: no process needed
-    except OSError:
-        os.waitpid(os.posix_spawn(_REMOVE[0], [*_REMOVE, folder], {"PATH": os.defpath}), 0)
 
 
 def _report(control: int, **event: object) -> None:
@@ -73,25 +58,19 @@ class _Job:
         self._is_killing = False
         self._killed_before: set[int] = set()  # in the last round of killing
         self._round = _ROUND
-        self._memory_group: MemoryGroup | None = None
-        if (memory := request.resources["memory"]) is not None:
-            with suppress(OSError, StopIteration):  # most users must not create one
-                self._memory_group = MemoryGroup(memory)
-        self._limits = ResourceWatch(request.resources, request.wrappers, self._memory_group)
-        self._watch = ProtectedWatch(request.watched, request.git)
+        self._limits = ResourceWatch(request.resources, request.wrappers)
         self._rest = b""  # an incomplete line from the host
 
     def start(self) -> bool:
         """Start the leader; on failure, report it to the host and return False."""
         command, network, folder = self._descriptors
-        self._leader, problem = start_leader(self._request, self._descriptors, self._memory_group)
+        self._leader, problem = start_leader(self._request, self._descriptors)
         # Keep a terminal open: it would report the end of its output, and the job may reopen it (/dev/tty).
         terminal = command[0] if self._request.terminal else None
         for descriptor in (*command, *network, folder):
             if descriptor != terminal:
                 os.close(descriptor)
         if problem is not None:
-            self._finish()
             _report(self._control, failed=problem)
             return False
         _report(self._control, started=True)
@@ -100,21 +79,17 @@ class _Job:
     def run(self) -> None:
         """Run until the last process of the job has exited."""
         poll = select.poll()
-        for descriptor in (self._control, self._wakeup, self._host, self._watch.descriptor):
-            if descriptor is not None:
-                poll.register(descriptor, select.POLLIN)
-        wait = self._interval
+        for descriptor in (self._control, self._wakeup, self._host):
+            poll.register(descriptor, select.POLLIN)
+        wait = self._limits.interval
         while True:
             for descriptor, _ in poll.poll(wait):
                 if not self._handle(descriptor):
                     poll.unregister(descriptor)
                     self._is_killing = True
-            if self._watch.interval is not None:
-                self._check_protected()
             event = self._reap()
             left = descendants(os.getpid())
             if not left:  # in the same message as the exit, so that the host does not report background processes
-                self._finish()
                 event["gone"] = True
             if event:
                 _report(self._control, **event)
@@ -126,30 +101,9 @@ class _Job:
         """Handle what a descriptor reports; False if the host has exited."""
         if descriptor == self._wakeup:
             os.read(self._wakeup, 512)
-        elif descriptor == self._watch.descriptor:
-            if self._watch.has_changed(descriptor):
-                self._check_protected()
         else:
             return descriptor != self._host and self._read_signals()
         return True
-
-    def _finish(self) -> None:
-        """Clean up after the last process."""
-        self._check_protected(is_last=True)
-        if self._memory_group is not None:
-            self._memory_group.remove()
-
-    @property
-    def _interval(self) -> float | None:
-        return min(filter(None, (self._limits.interval, self._watch.interval)), default=None)
-
-    def _check_protected(self, *, is_last: bool = False) -> None:
-        problem = self._watch.check(is_last=is_last)
-        for warning in self._watch.warnings():
-            _report(self._control, warning=warning)
-        if problem is not None:
-            _report(self._control, exceeded=problem)
-            self._is_killing = True
 
     def _step(self, left: dict[int, int]) -> float | None:
         """Check limits or continue killing; return the milliseconds until the next step."""
@@ -158,7 +112,7 @@ class _Job:
             _report(self._control, exceeded=exceeded)
             self._is_killing = True
         if not self._is_killing:
-            return self._interval
+            return self._limits.interval
         doomed = set(left)
         kill(doomed)
         if all(is_zombie(pid) for pid in doomed):
@@ -194,6 +148,6 @@ class _Job:
             while (child := os.waitpid(-1, os.WNOHANG))[0] != 0:
                 if child[0] == self._leader:
                     event["exit"] = code = os.waitstatus_to_exitcode(child[1])
-                    if exceeded := limit_for_exit(code, self._request.resources, self._memory_group):
+                    if exceeded := limit_for_exit(code, self._request.resources):
                         event["exceeded"] = exceeded
         return event

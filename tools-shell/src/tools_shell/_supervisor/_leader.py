@@ -14,7 +14,6 @@ from tools_shell._supervisor._limits import limit, limit_open_files, restore_ope
 from tools_shell._supervisor._network import enter_network
 
 if TYPE_CHECKING:
-    from tools_shell._supervisor._memory_group import MemoryGroup
     from tools_shell._supervisor._request import Descriptors, Request
 
 # Signals that Python ignores, and that a new program would inherit as ignored.
@@ -23,8 +22,8 @@ Problem: TypeAlias = tuple[int | None, str]  # errno and message
 _ROOM = 8  # numbers for the descriptors that a sandbox adds
 
 
-def start_leader(request: Request, descriptors: Descriptors, group: MemoryGroup | None) -> tuple[int, Problem | None]:
-    """Start the leader in a memory group; return its PID and None, or 0 and the problem.
+def start_leader(request: Request, descriptors: Descriptors) -> tuple[int, Problem | None]:
+    """Start the leader; return its PID and None, or 0 and the problem.
 
     The working folder, the limits and no_new_privs are set in the supervisor itself, for the child to inherit.
     """
@@ -33,10 +32,10 @@ def start_leader(request: Request, descriptors: Descriptors, group: MemoryGroup 
         limit(request.resources, request.wrappers)
         if request.confine is None:  # sandboxes set this themselves: a set-uid bwrap needs its rights
             forbid_new_privileges()  # processes of another user could not be signalled
-        needs_code = request.terminal or request.resources["open_files"] is not None or group is not None
+        needs_code = request.terminal or request.resources["open_files"] is not None
         if request.confine is None and not needs_code:
             return _spawn(request, descriptors), None
-        return _fork(request, descriptors, group)
+        return _fork(request, descriptors)
     except OSError as error:
         return 0, (error.errno, str(error))
 
@@ -61,14 +60,12 @@ def _spawn(request: Request, descriptors: Descriptors) -> int:
             os.close(descriptor)
 
 
-def _fork(request: Request, descriptors: Descriptors, group: MemoryGroup | None) -> tuple[int, Problem | None]:
+def _fork(request: Request, descriptors: Descriptors) -> tuple[int, Problem | None]:
     problem, report = os.pipe()
     pid = os.fork()
     if pid == 0:
         report = fcntl.fcntl(report, fcntl.F_DUPFD_CLOEXEC, max(request.numbers) + _ROOM)
         try:
-            if group is not None:
-                group.join()
             _execute(request, descriptors, report)
         # Report any exception and exit: this is a forked copy of the supervisor.
         except BaseException as error:  # noqa: BLE001

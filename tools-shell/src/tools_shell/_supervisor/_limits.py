@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
-    from tools_shell._supervisor._memory_group import MemoryGroup
-
     Resources: TypeAlias = Mapping[str, float | None]
 
 _INTERVAL = 20  # milliseconds: a process can fill about 100 MB of memory in that time
@@ -86,9 +84,8 @@ class ResourceWatch:
     with the cost of a check. The number of `wrappers` is not counted.
     """
 
-    def __init__(self, resources: Resources, wrappers: int, group: MemoryGroup | None) -> None:
+    def __init__(self, resources: Resources, wrappers: int) -> None:
         self._wrappers = wrappers
-        self._group = group
         self._cpu, self._memory = resources["cpu"], resources["memory"]
         self._processes = resources["processes"]
         limits = (self._cpu, self._memory, self._processes)
@@ -118,9 +115,7 @@ class ResourceWatch:
             return f"process limit {self._processes:g}"
         if self._cpu is not None and cpu > self._cpu:
             return f"CPU limit {self._cpu:g} s"
-        if self._memory is not None and (
-            (memory > self._memory and _in_use(pids) > self._memory) or (self._group and self._group.has_killed)
-        ):
+        if self._memory is not None and memory > self._memory and _in_use(pids) > self._memory:
             return f"memory limit {_size(self._memory)}"
         return None
 
@@ -144,13 +139,11 @@ def _in_use(pids: Iterable[int]) -> int:
     return total * 1024
 
 
-def limit_for_exit(code: int, resources: Resources, group: MemoryGroup | None) -> str | None:
+def limit_for_exit(code: int, resources: Resources) -> str | None:
     """Return the limit that the exit of the leader stands for.
 
     Shells report the signal of a child as an exit code.
     """
-    if (memory := resources["memory"]) is not None and group is not None and group.has_killed:
-        return f"memory limit {_size(memory)}"
     if code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ} and resources["file_size"] is not None:
         return f"file size limit {_size(resources['file_size'])}"
     return None

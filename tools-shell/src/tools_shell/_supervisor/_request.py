@@ -6,18 +6,6 @@ import json
 import os
 from typing import Any, NamedTuple
 
-DENIED = "denied: "  # the start of the reason for killing a job that changed protected settings
-HOOKS = "hooks"  # the folder of a git directory
-GIT_CONFIG = ".gitconfig"  # in the private folder of a command: the user's settings
-
-
-class WatchedFolder(NamedTuple):
-    """A folder with files that decide which programs run: its path, its name for messages, and the names of files."""
-
-    path: str
-    label: str
-    names: tuple[str, ...]
-
 
 class Descriptors(NamedTuple):
     """The descriptors that are sent with a request, in this order."""
@@ -31,8 +19,7 @@ class Request(NamedTuple):
     """A command to start in its sandbox.
 
     `host` is the process that waits for it, `numbers` are the descriptors of the command. `confine` describes the
-    rights to drop before exec; `wrappers` is the number of processes before the command. The supervisor removes the
-    private folder `temporary`, if there is one, because it may outlive the host.
+    rights to drop before exec; `wrappers` is the number of processes before the command.
     """
 
     arguments: list[str]
@@ -41,10 +28,7 @@ class Request(NamedTuple):
     resources: dict[str, Any]
     terminal: bool = False  # the first program gets the controlling terminal
     confine: dict[str, Any] | None = None
-    temporary: str = ""
     wrappers: int = 0
-    watched: tuple[WatchedFolder, ...] = ()
-    git: str = ""  # the program that reads the watched configuration
     host: int = 0
 
     def encode(self) -> bytes:
@@ -66,10 +50,7 @@ class Request(NamedTuple):
             if not chunk:
                 raise EOFError("the host has exited before the start")
             data += chunk
-        request = cls(*json.loads(data))
-        return request._replace(
-            watched=tuple(WatchedFolder(path, label, tuple(names)) for path, label, names in request.watched)
-        )
+        return cls(*json.loads(data))
 
     def split(self, descriptors: list[int]) -> Descriptors:
         """Return the descriptors by their purpose."""

@@ -49,7 +49,8 @@ class Bash(ScriptTool):
         shell = shell_program(self._shell)
         arguments = [shell] if session else script_arguments(shell, command)
         output = Output(self.redactor())
-        with self.prepared(context, workdir, arguments, has_stdin=bool(stdin)) as prepared:
+        plain = self._commands({"command": command, "session": session}) or ()
+        with self.prepared(context, workdir, arguments, has_stdin=bool(stdin), commands=plain) as prepared:
             facts: dict[str, Any] = {}
             notes: list[str] = []
             if session:

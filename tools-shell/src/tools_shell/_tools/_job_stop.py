@@ -8,6 +8,7 @@ from tools_core import Context, Limits, Result
 from tools_shell._bash._bash_sessions import end_sessions
 from tools_shell._jobs._table import end, jobs
 from tools_shell._python._python_sessions import python_sessions
+from tools_shell._sandbox._run_folder import remove_run_folders
 from tools_shell._tools._job_tool import JobTool, deadline, part_of
 
 _LAST = 4000  # characters of output to show
@@ -38,10 +39,11 @@ class JobStop(JobTool):
 
 
 def end_run(run_id: str) -> None:
-    """End the jobs and the sessions of a run (`Context.run_id`) in all workspaces."""
+    """End the jobs and the sessions of a run (`Context.run_id`) in all workspaces, and remove its temporary files."""
     end_sessions(run_id)
     python_sessions.end_run(run_id)
     jobs.end_run(run_id)
+    remove_run_folders(run_id)
 
 
 def end_jobs() -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Result, Tool
 from tools_shell._jobs._table import jobs
 from tools_shell._output import MAX_SHOWN
-from tools_shell._report import bracketed, isolation_of
+from tools_shell._report import bracketed, isolation_of, shortened
 from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
@@ -55,5 +55,7 @@ def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     remarks += [str(status[name]) for name in ("background", "survivors") if name in status]
     warnings = job.isolation.warnings()
     return Result.ok(
-        record, content=bracketed(text, remarks + warnings), metadata=isolation_of(job.isolation, warnings)
+        record,
+        content=bracketed(text, [*remarks, *shortened(warnings), *job.isolation.news()]),
+        metadata=isolation_of(job.isolation, warnings),
     )

@@ -10,20 +10,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from tools_core import Effects, Tool, ToolError
-from tools_core.files import copied_from, is_read_only, workspace_path
+from tools_core.files import copied_from, is_inside, is_read_only, workspace_path
 from tools_shell._environment import clean_environment
+from tools_shell._git._plain import configures
+from tools_shell._guard._repository import layout_of
 from tools_shell._redactor import Redactor
-from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
+from tools_shell._sandbox._choose import find_git, git_settings, guarded, isolation_for, network_for
 from tools_shell._sandbox._command import Command
+from tools_shell._sandbox._run_folder import run_folder
 from tools_shell._sandbox._visible import escapes_through
 from tools_shell._settings import Sandbox
-from tools_shell._workspace import open_workdir
+from tools_shell._workspace import open_workdir, owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping, Sequence
     from typing import TypedDict
 
     from tools_core import Context
+    from tools_shell._effects._commands import Word
     from tools_shell._settings import Level
 
     class Settings(TypedDict, total=False):
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 _IMPORTED_EARLY = """
 base64 concurrent.futures difflib encodings.idna fcntl glob json logging queue re shutil socket subprocess tempfile
 termios textwrap traceback urllib.parse
-tools_shell._process._direct tools_shell._process._supervised tools_shell._sandbox._guard tools_shell._sandbox._probe
+tools_shell._process._direct tools_shell._process._supervised tools_shell._guard._guard tools_shell._sandbox._probe
 """
 _OFFLINE = {"npm_config_fetch_retries": "0"}  # npm would retry silently for minutes without network
 
@@ -134,8 +138,6 @@ class ShellTool(Tool, abstract=True):
             "isolation_level": self._sandbox.level,
             "not_isolated": list(isolation.missing),
         }
-        if isolation.level == "seatbelt":
-            facts["warnings"] = ["the level 'seatbelt' is experimental and not tested on this system"]
         if self._sandbox.level == "sandboxed" and not isolation.is_sandbox:
             try:
                 isolation_for(replace(self._sandbox, level="required"), place)
@@ -168,11 +170,13 @@ class ShellTool(Tool, abstract=True):
         has_stdin: bool = False,
         terminal: bool = False,
         is_lasting: bool = False,
+        commands: Sequence[Sequence[Word]] = (),
     ) -> Generator[Command]:
         """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
-        `readable` are further folders; `is_lasting` is True if the command runs on after the call. An OSError in the
-        `with` block becomes a ToolError.
+        `readable` are further folders; `is_lasting` is True if the command runs on after the call. `commands` are
+        those of a script of plain words: some may write git's configuration. An OSError in the `with` block becomes a
+        ToolError.
         """
         _check_system()
         if is_read_only():
@@ -188,16 +192,31 @@ class ShellTool(Tool, abstract=True):
                 raise ToolError(message, "denied")
             try:
                 self._look_at_host()
-                if readable:
-                    sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
+                layout = layout_of(place.root, os.path.realpath(os.path.expanduser("~")))
+                sandbox = replace(
+                    sandbox,
+                    readable=(*sandbox.readable, *readable, *filter(None, [layout.top])),
+                    writable=(
+                        *sandbox.writable,
+                        *(each for each in layout.directories if not is_inside(each, [place.root])),
+                    ),
+                )
                 isolation = isolation_for(sandbox, place.root)
                 variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
                 network = network_for(isolation, place.root, context.run_id, is_lasting=is_lasting)
+                if isolation.is_sandbox:
+                    folder = run_folder(owner_of(context, self._root), isolation.view.paths)
+                    folder.write_git_settings(git_settings(isolation, place.root))
+                    isolation = replace(isolation, folder=folder)
+                options = {"is_lasting": is_lasting, "configures": False}
+                if commands and layout.directories and isolation.can_mount:
+                    git = find_git(isolation)
+                    options["configures"] = configures(commands, git, variables["PATH"], layout.directories)
                 copied = copied_from(place.root)
                 # In a copy nothing is guarded: a person looks at the changes before they are applied.
                 names = frozenset() if copied else sandbox.protected
                 variables |= {"ASK_TOOLS_COPY": place.root} if copied else {}
-                with guarded(isolation, place.root, names) as guarded_isolation:
+                with guarded(isolation, place.root, names, **options) as guarded_isolation:
                     yield Command(
                         arguments=arguments,
                         environment=variables,
@@ -207,7 +226,6 @@ class ShellTool(Tool, abstract=True):
                         resources=sandbox.resources,
                         has_stdin=has_stdin,
                         terminal=terminal,
-                        git_settings=git_settings(isolation, place.root),
                         network=network,
                         copy=(place.root, copied) if copied else None,
                     )
