@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tools_agent import Response
 
 _MAX_STUBS = 16_000  # characters of all stubs in the description, some 4,000 tokens
-_SANDBOXES = ("required", "bubblewrap", "landlock", "seatbelt")
+_SANDBOXES = ("required", "bubblewrap", "landlock")
 _DESCRIPTION = """\
 Run Python code that calls tools as functions, and return what it prints and the value of its last expression.
 

@@ -50,11 +50,11 @@ class Survey:
 
     def __init__(self, root: str, names: frozenset[str]) -> None:
         self.is_complete = False
-        self._names = names
+        self._root, self._names = root, names
         self._lock = threading.Lock()
         self._folders: dict[str, _Folder] = {}
         self._places: dict[str, tuple[Place, ...]] = {}  # by folder
-        self._unlisted = deque([root])
+        self._unlisted = deque[str]()
         self._next = 0  # the number of the known folder at which the last look stopped
         self._last_names = frozenset(fold_name(name.rpartition("/")[2]) for name in names)
 
@@ -65,6 +65,8 @@ class Survey:
 
     def _look(self) -> None:
         until = time.monotonic() + _BUDGET
+        if self._root not in self._folders:  # at first, or it was moved away for a while
+            self._unlisted.appendleft(self._root)
         known = [*self._folders]
         start = self._next if self._next < len(known) else 0
         self._next = 0

@@ -63,7 +63,7 @@ def _examine(program: str) -> Bubblewrap | None:
     return Bubblewrap(program, options) if "--unshare-all" in usage else None
 
 
-def options(
+def options(  # noqa: PLR0913  (properties of one command)
     bubblewrap: Bubblewrap,
     view: Visible,
     environment: Mapping[str, str],

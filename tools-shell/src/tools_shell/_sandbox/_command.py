@@ -17,8 +17,8 @@ class Command(NamedTuple):
     """A command to run.
 
     `directory` is a descriptor of the folder to start in, `workdir` its path. `extra` are descriptors to pass on under
-    their own numbers; `start` closes them. `network` is that of the run. `copy` is the workspace with its original, if it
-    is a copy.
+    their own numbers; `start` closes them. `network` is that of the run. `copy` is the workspace with its original, if
+    it is a copy.
     """
 
     arguments: Sequence[str]
