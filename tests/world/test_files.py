@@ -640,3 +640,66 @@ def test_a_name_that_differs_only_in_case_is_not_created_by_accident(call, put, 
     assert not (workspace / new).exists()
     assert call("write_file", path=new, content="b\n", overwrite=True).ok
     assert (workspace / old).read_text() == "a\n"
+
+
+# The user's own check.
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch):
+    """Writes the user's settings."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+
+    def write(text):
+        file = tmp_path / "settings/ask-tools/settings.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"[check]\n{text}\n")
+        return file
+
+    return write
+
+
+PATCH = "*** Begin Patch\n*** Add File: n.py\n+bad\n*** Delete File: x.txt\n*** Update File: a.py\n-bad\n+worse\n"
+
+
+def test_the_check_of_the_user_is_added_to_each_edit(call, put, check):
+    check("command = 'grep -n bad'\nfiles = '*.py'")
+    assert call("write_file", path="a.py", content="ok\nbad\n").output["created"]
+    results = [
+        call("edit_file", path="a.py", old_string="ok", new_string="good"),
+        call("write_file", path="a.py", content="bad\n", overwrite=True),
+        call("apply_patch", patch=f"{PATCH}*** End Patch") if put("x.txt") else None,
+    ]
+    assert str(results[0].content).endswith("[check, exit code 0:]\n2:bad")
+    assert str(results[1].content).endswith("[check, exit code 0:]\n1:bad")
+    assert str(results[2].content).endswith("[check, exit code 0:]\n./n.py:1:bad")
+    assert "[check" not in str(call("write_file", path="b.txt", content="bad\n").content)
+    assert "[check" not in str(call("edit_file", path="a.py", old_string="worse", new_string="b", dry_run=True).content)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("command = ['true']", None),
+        ("command = 'exit 3;'", "[check, exit code 3:]"),
+        ("command = 'echo no >&2; false'", "[check, exit code 1:]\nno"),
+        ("command = 'head -c 9000 /dev/zero | tr \"\\\\0\" x; true'", "x\n[5000 more characters]"),
+        ("command = 'sleep 60; true'\ntimeout = 0.2", "[check, stopped after 0.2 s:]"),
+        ("command = ['no-such-program']", "[no check: no-such-program: No such file or directory]"),
+        ("comand = 'x'", "[no check: [check] of settings.toml has no 'comand'"),
+        ("command = 1", "[no check: command in [check]"),
+        ("command = 'x'\ntimeout = -1", "[no check: timeout in [check]"),
+        ("command = ", "not valid TOML"),
+    ],
+)
+def test_a_check_says_what_went_wrong_within_its_limits(call, check, settings, said):
+    check(settings)
+    content = str(call("write_file", path="a.py", content="x\n").content)
+    assert (said in content) if said else ("[" not in content)
+    assert len(content) < 4200
+
+
+def test_a_check_that_others_could_write_does_not_run(call, check, workspace):
+    check("command = 'touch ran;'").chmod(0o666)
+    assert "other users may write it" in str(call("write_file", path="a.py", content="x\n").content)
+    assert not (workspace / "ran").exists()

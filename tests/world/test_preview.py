@@ -147,7 +147,9 @@ def test_a_preview_shares_ignored_folders_and_numbers_a_commit_once(day, preview
     script = "cat node_modules/x/index.js > a.txt && git commit -qam 'Use the module' && git status --short"
     output = preview(("bash", {"command": script}), options=("--ignore", "node_modules"))
     assert "not copied: pipe" in output
-    assert re.search(r" 1  commit [0-9a-f]{7} Use the module, branch main  \(\.git: \d+ files\)\n +2  changed a.txt\n", output)
+    assert re.search(
+        r" 1  commit [0-9a-f]{7} Use the module, branch main  \(\.git: \d+ files\)\n +2  changed a.txt\n", output
+    )
     assert "node_modules" not in day.ask_tools("changes", "--stat")
     day.uncommitted = ["?? pipe"]
 

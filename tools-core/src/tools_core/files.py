@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterable
 from contextlib import suppress
 from stat import S_IMODE
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROTECTED_FOLDERS = frozenset((
     *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
@@ -71,6 +71,32 @@ def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666) -> 
 def config_path(name: str) -> str:
     """Return the path of the user's settings file: `~/.config/ask-tools/NAME`, or below `$XDG_CONFIG_HOME`."""
     return _user_path("XDG_CONFIG_HOME", ".config", name)
+
+
+def user_settings(table: str) -> dict[str, Any]:
+    """Return a table of the user's settings, `~/.config/ask-tools/settings.toml`; empty without the file or the table.
+
+    Raises: ValueError for a file that is not valid TOML, or that others may write.
+    """
+    path = config_path("settings.toml")
+    try:
+        with open(path, "rb") as file:
+            data, state = file.read(), os.fstat(file.fileno())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from error
+    if hasattr(os, "geteuid") and (state.st_uid not in (0, os.geteuid()) or state.st_mode & 0o022):
+        raise ValueError(f"{path}: other users may write it; run chmod go-w on it")
+    import tomllib  # 3 ms, only if there are settings
+
+    try:
+        value = tomllib.loads(data.decode()).get(table, {})
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path}: not valid TOML: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{path}: [{table}] must be a table")  # noqa: TRY004  (of a file, not of an argument)
+    return value
 
 
 def data_path(name: str) -> str:

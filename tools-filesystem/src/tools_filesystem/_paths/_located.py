@@ -91,7 +91,8 @@ class Located:
 
     def open_file(self) -> int:
         """Open a regular file for reading; OSError for anything else, which is not opened."""
-        check_regular(self.state, self.argument)
+        if self.is_folder:  # which may have no name here
+            check_regular(self.state, self.argument)
         return open_file(self.folder, self.name)
 
     def read(self, megabytes: int) -> tuple[bytes, os.stat_result]:

@@ -42,7 +42,7 @@ def check_writable(root: PinnedRoot, folder: int, name: str) -> None:
     _check_repository(root, folder, [*below, name.partition("/")[0]])
     part = protected_part(path, protected)
     link = "" if part is not None else _link_to(root, folder, names[len(below)], len(below))
-    if fold_name((part or link).rpartition("/")[2]) in REPOSITORIES:
+    if (part or link) and fold_name((part or link).rpartition("/")[2]) in REPOSITORIES:
         raise _denied(part or path, "it belongs to a version control system, whose commands change it")
     if part is not None:
         root.access.confirm(part, "programs run or trust it")

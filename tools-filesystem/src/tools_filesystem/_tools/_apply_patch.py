@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._names import escaped
+from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import commit
 from tools_filesystem._writing._patch._parse import parse
@@ -65,10 +66,13 @@ class ApplyPatch(FileTool):
             changes = plan.changes()
             commit(changes, context)
             _remember(changes, ledger_of(context.run_id))
+            folder = changes[0].place.root.real if changes else ""
+            changed = [change.place.real for change in changes if change.data is not None]
+        remark = checked(folder, changed, context) if changed else ""
         results = [_result(outcome) for outcome in plan.outcomes]
         notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
         lines = [line for result in results for line in (_summary(result), *result["diff"])]
-        content = "\n".join([*lines, *(f"[{note}]" for note in notes)])
+        content = "\n".join([*lines, *(f"[{note}]" for note in notes), *([remark] if remark else [])])
         return Result.ok({"results": results, "notes": notes}, content=content, metadata=access.warnings())
 
 

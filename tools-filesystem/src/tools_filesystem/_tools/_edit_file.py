@@ -8,6 +8,7 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
+from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._cells import cell_of
 from tools_filesystem._writing._changes import Change, commit
@@ -42,6 +43,7 @@ class EditFile(FileTool):
             raise ToolError("old_string must not be empty; write_file creates files", "validation_error")
         if old_string == new_string:
             raise ToolError("old_string and new_string are the same", "validation_error")
+        real = ""
         with self.access(context) as access, locate(access, path, write=True, repair="spelling") as file:
             if not dry_run:
                 lock(context, file)
@@ -58,6 +60,8 @@ class EditFile(FileTool):
         facts = {"path": path, "replacements": len(lines), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
         facts |= {"cell": cell} if cell is not None else {}
         notes = [f"[{note}]" for note in (edit.note, file.note) if note]
+        if not dry_run and (remark := checked(file.root.real, [real], context)):
+            notes.append(remark)
         text = "\n".join([_summary(path, lines, dry_run=dry_run), edit.diff, *notes])
         return Result.ok(text, metadata=facts | access.warnings())
 

@@ -10,6 +10,7 @@ from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import check_no_twin, locate
 from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._reading._encoding import SNIFF, detect
+from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit
 
@@ -51,11 +52,14 @@ class WriteFile(FileTool):
                 note = _lost(file, data)
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
             commit([change], context)
-            before = None if status is None else Content(file.real, status)
-            after = None if change.state is None else Content(file.real, change.state, [data])
+            real = file.real
+            before = None if status is None else Content(real, status)
+            after = None if change.state is None else Content(real, change.state, [data])
             ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
         text += f"\n[{file.note}]" if file.note else ""
+        remark = checked(file.root.real, [real], context)
+        text += f"\n{remark}" if remark else ""
         report = {"path": path, "bytes": len(data), "created": status is None}
         return Result.ok(report, content=text, metadata=access.warnings())
 
