@@ -1,6 +1,7 @@
 """`ask-tools check --score`: points for descriptions, with reasons and fixes."""
 
 import json
+import sys
 from typing import Annotated
 
 import pytest
@@ -106,3 +107,30 @@ def test_check_prints_lost_points_and_fails_below_the_minimum(ask_tools, tmp_pat
     assert "error: its score is " in output and "below 80" in output
     [row] = json.loads(ask_tools("check", "weak.py", "--score", "--json"))["tools"]
     assert row["score"] < 50 and row["findings"][0]["fix"].startswith("begin with the verb")
+
+
+def test_scoring_takes_time_in_proportion_to_the_number_of_tools():
+    def make(number):
+        def change(id: int) -> str:
+            return ""
+
+        change.__doc__ = " ".join(f"word{(number * 7 + place * 13) % 997}" for place in range(30))
+        return tool(change, name=f"tool_{number}")
+
+    def calls(tools):
+        count = 0
+
+        def notice(*_):
+            nonlocal count
+            count += 1
+
+        sys.setprofile(notice)
+        try:
+            score(tools)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    tools = [make(number) for number in range(400)]
+    calls(tools)  # fills caches
+    assert calls(tools) < 12 * calls(tools[:50])

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple, TypeAlias
 
 from tools_core import Tool
 from tools_core.formats import openai
 from tools_core.schema import resolve
-from tools_eval._words import sentences, similarity, tool_words
+from tools_eval._neighbours import Neighbours
+from tools_eval._words import sentences, tool_words
 
 WEIGHTS = {
     "purpose": 20,  # argent: 2
@@ -27,7 +27,6 @@ WEIGHTS = {
     "length": 5,  # argent: 0.5
 }
 _SIMILAR = 0.22  # share of common words of two tools that a model may confuse
-_SIMILAR_NAME = 0.87
 _MAX_TOKENS = 500
 
 Problem: TypeAlias = tuple[str, str] | None  # the reason and the fix
@@ -53,8 +52,8 @@ class Score(NamedTuple):
 def score(tools: Iterable[Tool], neighbours: Iterable[Tool] = ()) -> list[Score]:
     """Score definitions. `neighbours` are other tools that a model sees at the same time."""
     tools = list(tools)
-    definitions = [tool.definition for tool in dict.fromkeys([*tools, *neighbours])]
-    return [_score(tool, [other for other in definitions if other["name"] != tool.name]) for tool in tools]
+    index = Neighbours(tool.definition for tool in dict.fromkeys([*tools, *neighbours]))
+    return [_score(tool, index) for tool in tools]
 
 
 def check_score(tools: Mapping[str, Tool], installed: Mapping[str, Tool]) -> dict[str, dict[str, Any]]:
@@ -66,7 +65,7 @@ def check_score(tools: Mapping[str, Tool], installed: Mapping[str, Tool]) -> dic
     }
 
 
-def _score(tool: Tool, others: list[dict[str, Any]]) -> Score:
+def _score(tool: Tool, others: Neighbours) -> Score:
     definition = tool.definition
     text = "" if _PLACEHOLDER.match(definition["description"]) else definition["description"].strip()
     parameters = _parameters(definition["input_schema"])
@@ -116,20 +115,16 @@ def _when(text: str) -> Problem:
     return "it does not say when to use the tool", "add a sentence with `Use it for ...` or `To ..., use OTHER_TOOL.`"
 
 
-def _neighbours(definition: Mapping[str, Any], others: list[dict[str, Any]]) -> Problem:
+def _neighbours(definition: Mapping[str, Any], others: Neighbours) -> Problem:
     name, text = definition["name"], definition["description"]
-    for other in others:
-        if SequenceMatcher(None, name, other["name"], autojunk=False).ratio() > _SIMILAR_NAME:
-            return f"its name is almost {other['name']}", "choose a name that a model cannot confuse"
-    words_of_tool = tool_words(definition)
-    ranked = sorted(others, key=lambda other: -similarity(words_of_tool, tool_words(other)))
-    if any(re.search(rf"\b{re.escape(other['name'])}\b", text) for other in others):
+    if (similar := others.similar_name(name)) is not None:
+        return f"its name is almost {similar}", "choose a name that a model cannot confuse"
+    other = others.closest(definition, _SIMILAR)
+    if other is None or others.are_named_in(text, name) or name in other["description"]:
         return None
-    for other in ranked[:1]:
-        if similarity(words_of_tool, tool_words(other)) > _SIMILAR and name not in other["description"]:
-            common = ", ".join(sorted(words_of_tool[stem] for stem in words_of_tool.keys() & tool_words(other).keys()))
-            return f"{other['name']} has the same words: {common}", f"say when to use {other['name']} instead"
-    return None
+    words_of_tool = tool_words(definition)
+    common = ", ".join(sorted(words_of_tool[stem] for stem in words_of_tool.keys() & tool_words(other).keys()))
+    return f"{other['name']} has the same words: {common}", f"say when to use {other['name']} instead"
 
 
 def _returns(text: str, tool: Tool) -> Problem:
