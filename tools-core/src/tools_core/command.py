@@ -41,7 +41,7 @@ from tools_core._cli._output import (
     write_table,
 )
 from tools_core._cli._terminal import answer_on_terminal, answer_question, reserved_terminal
-from tools_core._cli._tools import load_tool, load_tools, select_tools, stdout_to_stderr
+from tools_core._cli._tools import find_tools, load_tool, load_tools, select_tools, stdout_to_stderr
 
 __all__ = [
     "CommandError",
@@ -50,6 +50,7 @@ __all__ = [
     "answer_question",
     "counted",
     "did_you_mean",
+    "find_tools",
     "install_command",
     "is_terminal",
     "json_text",

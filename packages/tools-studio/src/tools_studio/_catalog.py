@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import LoadProblem, Registry, Tool
-from tools_core.command import CommandError, load_tool, select_tools, stdout_to_stderr
+from tools_core.command import CommandError, find_tools, stdout_to_stderr
 from tools_core.formats import openai
 
 if TYPE_CHECKING:
@@ -105,9 +105,13 @@ class Catalog:
         self.report: dict[str, Any] = {}  # of `ask-tools doctor`, once it has ended
 
     @cached_property
+    def _matches(self) -> dict[str, Any]:
+        return {match.name: match for match in find_tools(self._patterns, self._registry)}
+
+    @property
     def names(self) -> list[str]:
         """The names of the tools; installed ones are not imported for this."""
-        return list(self._registry) if self._patterns is None else select_tools(self._patterns)
+        return [*self._matches]
 
     @property
     def is_loaded(self) -> bool:
@@ -148,21 +152,20 @@ class Catalog:
         child = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
         self.report = json.loads(child.stdout) if child.stdout else {}
 
-    @cached_property
-    def scores(self) -> dict[str, Any]:
-        """The scores of the definitions by name, each with findings; empty without tools-eval."""
+    def score(self, name: str) -> Any:
+        """Return the score of a definition beside all others, with findings; None without tools-eval."""
+        tool = self.items[name].tool
         try:
             from tools_eval import score  # optional
         except ImportError:
-            return {}
-        return dict(zip(self.tools, score(self.tools.values()), strict=True))
+            return None
+        return score([tool], self.tools.values())[0] if tool is not None else None
 
     def _load(self, name: str) -> Item:
         if name not in self._registry:  # it is in a file
             package, _, attribute = name.rpartition(":")
             try:
-                tool = load_tool(name)
-                return Item(name=name, package=package, tool=tool)
+                return Item(name=name, package=package, tool=self._matches[name].load())
             except CommandError as error:
                 return Item(name=name, package=package, error=str(error), fix=f"repair {attribute} in {package}")
         point = self._registry.origin(name)

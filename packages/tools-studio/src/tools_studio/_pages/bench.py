@@ -52,7 +52,7 @@ async def show_tool(request: Request) -> Response:
     return await page(
         request, "tool.html", item=item, call=call, providers=PROVIDERS,
         form=form_of(item.tool.input_schema, call.arguments if call else None),
-        score=await run_in_threadpool(lambda: studio.catalog.scores.get(item.name)),
+        score=await run_in_threadpool(lambda: studio.catalog.score(item.name)),
     )  # fmt: skip
 
 
