@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -302,3 +303,16 @@ def test_an_application_that_could_not_be_reverted_is_finished_later(folder, stu
     while any(changeset.state != "undone" for changeset in Workspace(folder).changesets()):
         Workspace(folder).undo()
     assert {(folder / name).read_text() for name in "abc"} == {"old"}
+
+
+def test_a_folder_that_had_to_stay_is_deleted_with_its_last_file(folder):
+    copy = Workspace(folder).copy()
+    shutil.rmtree(f"{copy.path}/src")
+    deletions = {change.path: change for change in copy.changes()}
+    copy.apply([deletions["src"], deletions["src/main.py"]])
+    assert (folder / "src/deep/data.bin").exists()
+    copy.apply()
+    assert not (folder / "src").exists()
+    Workspace(folder).undo()
+    Workspace(folder).undo()
+    assert (folder / "src/main.py").exists() and (folder / "src/deep/data.bin").exists()

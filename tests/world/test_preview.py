@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 import venv
+from contextlib import suppress
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -380,3 +382,48 @@ def test_a_commit_of_a_preview_is_shown_as_a_commit(day):
     copy.apply(copy.changes().entries()[2].changes)
     assert day.shell("git log -1 --format=%s").startswith("Change")
     assert "evil" not in day.read(".git/config")
+
+
+@pytest.mark.slow
+def test_a_folder_that_becomes_a_link_at_any_moment_leads_nowhere(day, outside, home):
+    """A model's program swaps folders of the workspace and of the copy for links to a private folder."""
+    names = [f"{number}.txt" for number in range(20)]
+    for name in names:
+        (outside / name).write_text("private\n")
+    day.write({f"sub/{name}": "mine\n" for name in names})
+    copy = Workspace(day.workspace).copy()
+    has_ended = Event()
+
+    def swap(folder):
+        while not has_ended.is_set():
+            with suppress(OSError):
+                replace_by_link(folder, outside)
+            with suppress(OSError):
+                os.unlink(folder)
+                os.rename(f"{folder}.old", folder)
+
+    threads = [Thread(target=swap, args=(folder,)) for folder in (day.workspace / "sub", Path(copy.path, "sub"))]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(40):
+            with suppress(WorkspaceError), Workspace(day.workspace).copy() as other:
+                assert "private" not in other.changes().diff()
+            with suppress(WorkspaceError):
+                Path(copy.path, "new.txt").write_text(f"{number}\n")
+                changes = copy.changes()
+                assert "private" not in changes.diff()
+                copy.apply(shown=changes)
+            with suppress(WorkspaceError):
+                Workspace(day.workspace).undo()
+    finally:
+        has_ended.set()
+        for thread in threads:
+            thread.join()
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {
+        "keep": "keep\n",
+        **dict.fromkeys(names, "private\n"),
+    }
+    (outside / "keep").unlink()
+    shutil.rmtree(outside)
+    assert not [path for path in home.rglob("*") if path.is_file() and "private" in path.read_text(errors="replace")]

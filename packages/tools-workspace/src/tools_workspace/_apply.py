@@ -20,7 +20,7 @@ from tools_workspace._change import Change
 from tools_workspace._copy import FileCopier
 from tools_workspace._entries import entries
 from tools_workspace._steps import Steps, is_at
-from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index, remove_tree, same
+from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index, remove_tree
 
 
 class ConflictError(WorkspaceError):
@@ -36,16 +36,16 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
 
     The copy found the states `originals`, each with a hash of the content if it is known.
     """
-    left: dict[str, Fingerprint] = {}
+    left: dict[str, tuple[Mapping[str, Any], str]] = {}
     for changeset in reversed(history.changesets(workspace.path)):
         if changeset.copy == copy_id and changeset.state in ("applied", "undone"):
             side = "old" if changeset.state == "undone" else "new"
-            left |= {step["path"]: step[side] for step in history.read_journal(changeset.id)["steps"]}
+            left |= {step["path"]: (step, side) for step in history.read_journal(changeset.id)["steps"]}
     paths_of_links = frozenset(paths)
 
     def has_changed(path: str) -> bool:
         if path in left:
-            return not same(workspace.fingerprint(path, paths_of_links), left[path])
+            return not is_at(workspace, *left[path], paths_of_links)
         if path not in originals:
             return workspace.fingerprint(path, paths_of_links) is not None
         *fields, content = originals[path]

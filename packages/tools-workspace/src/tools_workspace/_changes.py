@@ -30,7 +30,7 @@ class Changes(list[Change]):
 
     def entries(self) -> list[Entry]:
         """Return the lines of a list of changes: a commit is one, with all files of the repository that it changes."""
-        with Tree(self._copy) as copy:
+        with _opened(self._copy) as copy:
             return entries(self, copy)
 
     def summary(self) -> str:
@@ -67,8 +67,15 @@ class Changes(list[Change]):
         return [change for change in self if change in selected or change.path in folders]
 
     def _diffs(self, changes: Iterable[Change]) -> list[str]:
-        with Tree(self._original) as original, Tree(self._copy) as copy:
+        with _opened(self._original) as original, _opened(self._copy) as copy:
             return [diff(change, original, copy, self.fingerprints[change.path]) for change in changes]
+
+
+def _opened(path: str) -> Tree:
+    try:
+        return Tree(path)
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def stamps(copy: Tree, skip: Sequence[str]) -> dict[str, int]:

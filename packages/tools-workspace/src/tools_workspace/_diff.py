@@ -26,6 +26,13 @@ class _Text(NamedTuple):
 
 def diff(change: Change, original: Tree, copy: Tree, shown: Fingerprint) -> str:
     """Return the diff of a change; `shown` is the content of the path in the copy, which no other is shown for."""
+    try:
+        return _diff(change, original, copy, shown)
+    except OSError:  # such as a folder that became a link meanwhile
+        return f"{change}  (it is changing at this moment)"
+
+
+def _diff(change: Change, original: Tree, copy: Tree, shown: Fingerprint) -> str:
     old = _read(original, change.old_path) if change.kind != "added" else b""
     new = _read(copy, change.path) if change.kind != "deleted" else b""
     if new and shown is not None and content_hash(change.path, io.BytesIO(new)) != shown[2]:

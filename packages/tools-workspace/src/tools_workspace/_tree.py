@@ -167,8 +167,10 @@ class Tree:
             return ("link", 0, self.link(path)) if state.kind == "link" else (state.kind, mode, "")
         except PermissionError:
             return UNREADABLE
-        except (FileNotFoundError, NotADirectoryError):  # deleted at this moment
-            return None
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                raise
+            return BEYOND if error.errno == errno.ELOOP else None  # replaced or deleted at this moment
 
     def _open_folder(self, path: str) -> int:
         if not path:

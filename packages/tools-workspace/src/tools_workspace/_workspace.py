@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -153,7 +154,7 @@ class Workspace:
             ConflictError: A file changed since; nothing was undone.
             WorkspaceError: There is nothing to undo, or a file cannot be written.
         """
-        with self._locked(), Tree(self.path) as workspace:
+        with self._locked("nothing was undone") as workspace:
             id = _history.open_changeset(self.path, id).id
             _apply.undo(workspace, id)
             return _history.open_changeset(self.path, id)
@@ -166,16 +167,22 @@ class Workspace:
         Raises:
             WorkspaceError: There is no such changeset, or it is finished.
         """
-        with self._locked(), Tree(self.path) as workspace:
+        with self._locked("nothing was abandoned") as workspace:
             unfinished = (changeset.id for changeset in self.changesets() if changeset.state in UNFINISHED)
             if (id := id or next(unfinished, None)) is None:
                 raise WorkspaceError(f"no unfinished changeset in {self.path}")
             _apply.abandon(workspace, _history.open_changeset(self.path, id).id)
             return _history.open_changeset(self.path, id)
 
-    def _locked(self) -> Any:
+    @contextmanager
+    def _locked(self, failure: str) -> Generator[Tree]:
+        """Open the workspace for changes by this process alone; an OSError becomes a WorkspaceError."""
         name = hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]
-        return locked(state_path(os.path.join("locks", f"{name}.lock")))
+        try:
+            with locked(state_path(os.path.join("locks", f"{name}.lock"))), Tree(self.path) as workspace:
+                yield workspace
+        except OSError as error:
+            raise WorkspaceError(f"{failure}: {error.strerror}: {error.filename}") from error
 
 
 class WorkspaceCopy:
@@ -260,7 +267,7 @@ class WorkspaceCopy:
             WorkspaceError: A path names no change, a file of the copy changed after it was shown, or a file could not
                 be written; nothing was applied.
         """
-        with self.workspace._locked(), Tree(self.workspace.path) as workspace:
+        with self.workspace._locked("nothing was applied") as workspace, Tree(self.path) as copy:
             for changeset in self.workspace.changesets():
                 if changeset.state in UNFINISHED:  # a killed process began it
                     _apply.undo(workspace, changeset.id)
@@ -271,11 +278,7 @@ class WorkspaceCopy:
             touched = sorted({path for change in selected for path in (change.path, change.old_path)})
             _apply.check_originals(workspace, self.id, touched, _read(self._folder, "originals"))
             details = {"title": title, "session": session, "copy": self.id}
-            try:
-                with Tree(self.path) as copy:
-                    id = _apply.apply(workspace, copy, selected, changes.fingerprints, details)
-            except OSError as error:
-                raise WorkspaceError(f"nothing was applied: {error.strerror}: {error.filename}") from error
+            id = _apply.apply(workspace, copy, selected, changes.fingerprints, details)
             _history.prune(self.workspace.keep_days, self.workspace.keep_bytes, id)
             return _history.open_changeset(self.workspace.path, id)
 
