@@ -30,6 +30,12 @@ class Server:
         self.origin = self.base.removesuffix(self.root)
         self.client = httpx2.Client(base_url=self.base, headers={"origin": self.origin}, timeout=30)
 
+    @property
+    def cookies(self):
+        """The cookies of the client, for a browser."""
+        names = ("name", "value", "domain", "path")
+        return [{name: getattr(cookie, name) for name in names} for cookie in self.client.cookies.jar]
+
     def get(self, path, **options):
         return self.client.get(path.removeprefix(self.root), **options)
 

@@ -22,9 +22,9 @@ def write_screenshots(studio, browser):
 
     def shoot(name, path, prepare, scheme="light"):
         context = browser.new_context(viewport=SIZE, color_scheme=scheme)
+        context.add_cookies(studio.cookies)
         page = context.new_page()
-        page.goto(studio.url)
-        page.goto(studio.base + path)
+        page.goto(studio.base + path.removeprefix(studio.root))
         prepare(page)
         page.screenshot(path=IMAGES / f"studio-{name}.png")
         context.close()

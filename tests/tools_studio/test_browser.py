@@ -45,9 +45,8 @@ def open_page(browser):
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        page.goto(studio.url)
-        if path:
-            page.goto(studio.base + path)
+        context.add_cookies(studio.cookies)
+        page.goto(studio.base + (path or "/"))
         return page
 
     yield open_page
@@ -300,3 +299,48 @@ def test_a_search_of_a_thousand_tools_takes_little_longer_than_their_layout(serv
     expect(page.locator("#tools li")).to_have_count(1000, timeout=60_000)
     search, layout = page.evaluate(SEARCH_AND_LAYOUT)
     assert search < 5 * layout, (search, layout)
+
+
+def test_numbers_and_empty_texts_reach_the_tool_as_they_were_written(studio, open_page):
+    page = open_page(studio, "/tools/shop.py%3Areceive")
+    page.get_by_role("tab", name="JSON").click()
+    text = page.get_by_label("Arguments as JSON")
+    text.fill(
+        '{"id": 12345678901234567890, "rest": [9007199254740993, "9007199254740993", "a 12345678901234567890"], "text": ""}'
+    )
+    result = run(page)
+    expect(result).to_contain_text('{"id":12345678901234567890,"text":"","note":"none",')
+    expect(result).to_contain_text('[9007199254740993,"9007199254740993","a 12345678901234567890"]')
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_label("id", exact=True)).to_have_value("12345678901234567890")
+    result = run(page)
+    expect(result).to_contain_text('{"id":12345678901234567890,"text":""')
+    page.get_by_label("id", exact=True).fill("12345678901234567891")
+    page.get_by_label("note", exact=True).fill("x")
+    page.get_by_label("note", exact=True).fill("")
+    result = run(page)
+    expect(result).to_contain_text('{"id":12345678901234567891,"text":"","note":"none"')
+
+
+def test_an_untouched_required_text_is_missing_and_an_emptied_one_is_empty(studio, open_page):
+    page = open_page(studio, "/tools/shop.py%3Areceive")
+    page.get_by_label("id", exact=True).fill("1")
+    page.locator("form.arguments [type=submit]").click()
+    expect(field(page, "text").locator(".problem-text")).to_contain_text("required")
+    page.get_by_label("text", exact=True).fill("x")
+    page.get_by_label("text", exact=True).fill("")
+    expect(run(page)).to_contain_text('"text":""')
+
+
+def test_many_tabs_stay_live_over_one_connection(studio, open_page):
+    first = open_page(studio, "/tools/shop.py%3Areceive")
+    pages = [first] + [first.context.new_page() for _ in range(8)]
+    for page in pages[1:]:
+        page.goto(f"{studio.base}/tools/shop.py%3Areceive")
+    studio.run("shop.py:receive", {"id": 4711, "text": "from another program"})
+    for page in pages:
+        expect(page.locator("#history")).to_contain_text("4711")
+    first.close()  # another page receives the events now
+    studio.run("shop.py:receive", {"id": 4712, "text": "again"})
+    for page in pages[1:]:
+        expect(page.locator("#history")).to_contain_text("4712")

@@ -120,3 +120,9 @@ def hostile() -> str:
         "# Title\n\n<script>document.title = 'hacked'</script><img src=x onerror=\"document.title='hacked'\">\n\n"
         "[click](javascript:document.title='hacked') ![pixel](http://example.com/pixel.png) **bold**\n"
     )
+
+
+@tool(read_only=True)
+def receive(id: int, text: str, note: str = "none", rest: list | None = None) -> dict:
+    """Return the arguments."""
+    return {"id": id, "text": text, "note": note, "rest": rest}

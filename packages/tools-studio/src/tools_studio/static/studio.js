@@ -14,7 +14,7 @@ function say(text) {
 }
 
 async function request(url, body) {
-  const options = body === undefined ? {} : { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  const options = body === undefined ? {} : { method: "POST", body: written(body), headers: { "content-type": "application/json" } };
   let response;
   try {
     response = await fetch(url, options);
@@ -101,18 +101,32 @@ async function refresh(part) {
 
 const latest = new Map(); // the number of the latest event of each topic
 
+// A browser has few connections to a server, so one page receives the events and passes them on to the others.
 function listen() {
-  const events = new EventSource(`${document.body.dataset.root}/events?after=${document.body.dataset.number}`);
-  events.onerror = () => events.readyState === EventSource.CLOSED && say("The studio has ended. Start it again: ask-tools ui");
-  events.onmessage = (message) => {
-    const { topic, number, text } = JSON.parse(message.data);
-    if (text === undefined) latest.set(topic, number);
-    for (const part of $$(`[data-topic="${CSS.escape(topic)}"]`)) {
-      if (number <= part.dataset.number) continue;
-      if (text === undefined) refresh(part);
-      else append(part, text);
-    }
+  const name = `ask-tools${document.body.dataset.root}`;
+  const pages = new BroadcastChannel(name);
+  pages.onmessage = ({ data }) => {
+    if ("joined" in data) for (const [topic, number] of latest) number > data.joined && pages.postMessage({ topic, number });
+    else show(data);
   };
+  pages.postMessage({ joined: Number(document.body.dataset.number) });
+  navigator.locks.request(name, () => new Promise(() => {
+    const after = Math.max(document.body.dataset.number, ...latest.values());
+    const events = new EventSource(`${document.body.dataset.root}/events?after=${after}`);
+    const pass = (event) => (show(event), pages.postMessage(event));
+    events.onerror = () => events.readyState === EventSource.CLOSED && pass({ ended: true });
+    events.onmessage = (message) => pass(JSON.parse(message.data));
+  }));
+}
+
+function show({ topic, number, text, ended }) {
+  if (ended) return say("The studio has ended. Start it again: ask-tools ui");
+  if (text === undefined) latest.set(topic, Math.max(number, latest.get(topic) ?? 0));
+  for (const part of $$(`[data-topic="${CSS.escape(topic)}"]`)) {
+    if (number <= part.dataset.number) continue;
+    if (text === undefined) refresh(part);
+    else append(part, text);
+  }
 }
 
 function append(part, text) {
@@ -177,19 +191,20 @@ const parts = (field) => $$(":scope > .fields > .field, :scope > .fields > .item
 const typed = (field) => $(":scope > input, :scope > select, :scope > textarea", field);
 const member = (path, name) => (/^[\p{L}_][\p{L}\p{N}_]*$/u.test(name) ? (path ? `${path}.${name}` : name) : `${path}[${JSON.stringify(name)}]`);
 
-// Each reader returns the value of a field, or undefined if it is empty.
+// Each reader returns the value of a field, or undefined if it is empty. An empty text counts if it was given as JSON, or
+// if it is required and the person has edited it.
 const readers = {
-  text: (field) => typed(field).value || undefined,
+  text: (field) => typed(field).value || ("empty" in field.dataset || ("required" in field.dataset && "touched" in field.dataset) ? "" : undefined),
   date: (field) => typed(field).value || undefined,
   time: (field) => typed(field).value || undefined,
   bytes: (field) => typed(field).dataset.base64,
-  choice: (field) => (typed(field).value ? JSON.parse(typed(field).value) : undefined),
+  choice: (field) => (typed(field).value ? exact(typed(field).value) : undefined),
   json: (field) => parse(typed(field).value),
   flag: (field) => (typed(field).type === "checkbox" ? typed(field).checked : typed(field).value ? typed(field).value === "true" : undefined),
   number: (field) => {
     const text = typed(field).value.trim();
     const isExact = /^-?\d+$/.test(text) ? Number.isSafeInteger(Number(text)) : text && isFinite(Number(text));
-    return text ? (isExact ? Number(text) : text) : undefined;
+    return text ? (isExact ? Number(text) : /^-?\d+$/.test(text) ? MARK + text : text) : undefined;
   },
   "date-time": (field) => {
     const { value, dataset } = typed(field);
@@ -221,16 +236,30 @@ const readers = {
 function parse(text) {
   if (!text.trim()) return undefined;
   try {
-    return JSON.parse(text);
+    return exact(text);
   } catch {
     return text; // the tool reports it
   }
 }
 
+// Numbers that JavaScript would change, such as those above 2^53, are texts behind a mark until they are written again.
+const MARK = "\u0001number ";
+const isKept = (digits) => (/^-?\d+$/.test(digits) ? Number.isSafeInteger(Number(digits)) : isFinite(Number(digits)));
+
+function exact(text) {
+  const token = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  const marked = text.replace(token, (part) => (part.startsWith('"') || isKept(part) ? part : JSON.stringify(MARK + part)));
+  return JSON.parse(marked);
+}
+
+function written(value, indent) {
+  return JSON.stringify(value, null, indent).replace(/"\\u0001number ([^"]*)"/g, "$1");
+}
+
 function read(field, path) {
   field.dataset.path = path;
   const value = readers[field.dataset.kind](field, path);
-  const isDefault = !("required" in field.dataset) && JSON.stringify(value) === field.dataset.default;
+  const isDefault = !("required" in field.dataset) && value !== undefined && written(value) === field.dataset.default;
   return isDefault ? undefined : value;
 }
 
@@ -266,6 +295,7 @@ class ArgumentsForm {
     if (target.type === "file" && target.files[0] && target.dataset.name !== target.files[0].name) return this.readFile(target);
     if (target.className === "variant") $$(":scope > .fields > .choice-of", target.parentElement).forEach((part, index) => (part.hidden = String(index) !== target.value));
     target.closest(".field")?.setAttribute("data-touched", "");
+    target.closest(".field")?.removeAttribute("data-empty");
     this.soon();
   }
 
@@ -292,7 +322,7 @@ class ArgumentsForm {
     } else if (button.classList.contains("remove")) {
       button.parentElement.remove();
     } else if (button.id === "tab-json") {
-      this.text.value = JSON.stringify(this.beforeTab ?? {}, null, 2);
+      this.text.value = written(this.beforeTab ?? {}, 2);
     } else if (button.id === "tab-form") {
       if (this.beforeTab) await this.fill(this.beforeTab);
     } else return;
@@ -393,7 +423,7 @@ document.addEventListener("click", async (event) => {
   } else if (target.role === "tab") select(target);
   else if ("copy" in dataset) copy(dataset.copy);
   else if ("example" in dataset) {
-    await argumentsForm.fill(JSON.parse(dataset.example));
+    await argumentsForm.fill(exact(dataset.example));
     if ("run" in dataset) argumentsForm.run();
     else argumentsForm.form.scrollIntoView({ block: "nearest" });
   } else if ("post" in dataset) {
