@@ -31,8 +31,8 @@ calls = [
     ("EditFile", {"path": "latin", "old_string": "caf", "new_string": "Caf"}),
     ("ApplyPatch", {"patch": "*** Begin Patch\\n*** Update File: text\\n-one\\n+1\\n*** End Patch"}),
     ("ApplyPatch", {"patch": "nothing"}), ("WriteFile", {"path": "text", "content": "x"}),
-    ("MakeDirectory", {"path": "a/b"}), ("CopyPath", {"source": "text", "destination": "a/copy"}),
-    ("CopyPath", {"source": "a", "destination": "c"}), ("MovePath", {"source": "c", "destination": "d"}),
+    ("MakeDirectory", {"path": "a/b"}),
+    ("MovePath", {"source": "a", "destination": "d"}),
     ("DeletePath", {"path": "d", "recursive": True}), ("DeletePath", {"path": ".git"}), ("WriteFile", {"path": "x"}),
 ]
 for name, arguments in calls:

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tools_filesystem import ApplyPatch, CopyPath, MovePath, WriteFile
+from tools_filesystem import ApplyPatch, MovePath, WriteFile
 
 
 def watched(call, at, happens, file):
@@ -56,14 +56,13 @@ MAKERS = {
     "write": lambda root: partial(WriteFile(root).call, path="f", content="new"),
     "patch": lambda root: partial(ApplyPatch(root).call, patch=NEW),
     "move": lambda root: partial(MovePath(root).call, source="e", destination="f"),
-    "copy": lambda root: partial(CopyPath(root).call, source="e", destination="f"),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_new_file_never_replaces_one_that_another_program_created(root, renaming, name):
-    files = {"e": b"e\n"} if name in ("move", "copy") else {}
+    files = {"e": b"e\n"} if name == "move" else {}
     conflicts = 0
     for function, result, left in moments(root, MAKERS[name], create, files):
         if result.ok:  # the file was complete before

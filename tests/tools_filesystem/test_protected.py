@@ -15,7 +15,6 @@ import tools_filesystem
 from tools_core import Context, ToolError
 from tools_filesystem import (
     ApplyPatch,
-    CopyPath,
     DeletePath,
     EditFile,
     Grep,
@@ -122,7 +121,6 @@ def test_the_user_is_asked_about_other_protected_files(root):
         (ApplyPatch, {"patch": patch}, "'.npmrc'"),
         (MovePath, {"source": "x", "destination": ".envrc"}, "'.envrc'"),
         (MovePath, {"source": ".vscode", "destination": "tasks"}, "'.vscode'"),
-        (CopyPath, {"source": "x", "destination": ".envrc"}, "'.envrc'"),
         (DeletePath, {"path": ".vscode/tasks.json"}, "'.vscode'"),
         (MakeDirectory, {"path": ".husky"}, "'.husky'"),
     ]
@@ -162,13 +160,12 @@ def test_no_repository_is_created_step_by_step(root, last):
     assert tool.call(path="other/HEAD", content="x").ok
 
 
-@pytest.mark.parametrize("tool", [MovePath, CopyPath])
-def test_a_folder_cannot_get_a_protected_name_below_it(root, tool):
+def test_a_folder_cannot_get_a_protected_name_below_it(root):
     (root / "x" / "git").mkdir(parents=True)
-    assert outcome(tool(root).call(source="x", destination=".config")) == "denied"
-    assert tool(root).call(source="x", destination="y").ok
+    assert outcome(MovePath(root).call(source="x", destination=".config")) == "denied"
+    assert MovePath(root).call(source="x", destination="y").ok
     (root / "home" / ".config" / "git").mkdir(parents=True)
-    assert outcome(tool(root).call(source="home", destination="other")) == "denied"
+    assert outcome(MovePath(root).call(source="home", destination="other")) == "denied"
 
 
 @pytest.mark.parametrize("folder", [".config/ask-tools", ".local/share/ask-tools", ".local/state/ask-tools"])
@@ -191,7 +188,6 @@ def test_settings_and_sessions_of_ask_tools_are_out_of_reach(root, monkeypatch, 
         EditFile(workspace).call(path=file, old_string="needle", new_string="x"),
         ApplyPatch(workspace).call(patch=patch),
         MovePath(workspace).call(source=folder.partition("/")[0], destination="moved"),
-        CopyPath(workspace).call(source=folder.partition("/")[0], destination="copy"),
         DeletePath(workspace).call(path=folder, recursive=True),
         DeletePath(workspace).call(path=folder.partition("/")[0], recursive=True),
         Grep(workspace).call(pattern="needle", path=folder),
@@ -328,18 +324,17 @@ def test_two_calls_at_once_do_not_make_a_repository_between_them(root):
 
 
 @pytest.mark.parametrize("marks", [("HEAD", "objects", "refs"), ("HEAD", "commondir")])
-def test_the_inside_of_a_repository_is_deleted_but_not_copied_or_moved(root, marks):
+def test_the_inside_of_a_repository_is_deleted_but_not_moved(root, marks):
     (root / "a" / "store").mkdir(parents=True)
     for mark in marks:
         (root / "a" / "store" / mark).write_text("x")
     for path in ("a", "a/store"):
-        assert CopyPath(root).call(source=path, destination="b").error_type == "denied"
         assert MovePath(root).call(source=path, destination="b").error_type == "denied"
     assert os.listdir(root) == ["a"]
     assert DeletePath(root).call(path="a", recursive=True).ok
 
 
-@pytest.mark.parametrize("way", ["patch", "move", "copy", "make"])
+@pytest.mark.parametrize("way", ["patch", "move", "make"])
 def test_no_tool_completes_a_repository_that_another_one_began(root, way):
     (root / "store").mkdir()
     (root / "store" / "HEAD").write_text("ref: refs/heads/main")
@@ -348,7 +343,6 @@ def test_no_tool_completes_a_repository_that_another_one_began(root, way):
     result = {
         "patch": lambda: ApplyPatch(root).call(patch=both),
         "move": lambda: MovePath(root).call(source="plain", destination="store/commondir"),
-        "copy": lambda: CopyPath(root).call(source="plain", destination="store/COMMONDIR"),
         "make": lambda: MakeDirectory(root).call(path="store/commondir"),
     }[way]()
     assert result.error_type == "denied"

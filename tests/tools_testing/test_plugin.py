@@ -182,7 +182,7 @@ def test_patterns_choose_tools_and_pytest_options_choose_promises(run_pytest):
         "--tool-contract=tools-filesystem:*_path,file_info", "--collect-only", "-q", "-k", "description_is_present"
     )
     listed = [line for line in process.stdout.splitlines() if "::" in line]
-    tools = ["copy_path", "delete_path", "file_info", "move_path"]
+    tools = ["delete_path", "file_info", "move_path"]
     assert sorted(listed) == [f"{name}::description_is_present" for name in tools]
     process = run_pytest(
         "--tool-contract=glob", "-q", "--deselect", "glob::description_is_present", "-m", "tool_contract"

@@ -52,11 +52,6 @@ def renameat2(source: str, destination: str, flags: int, *, src_dir_fd: int, dst
     _call("renameat2", src_dir_fd, os.fsencode(source), dst_dir_fd, os.fsencode(destination), flags)
 
 
-def sync_file_system(descriptor: int) -> None:
-    """Write all changes of the file system that contains an open file to the disk."""
-    _call("syncfs", descriptor)
-
-
 def unshare(flags: int) -> None:
     """Move this process into new namespaces, such as `CLONE_NEWUSER | CLONE_NEWNET`; it must have one thread."""
     _call("unshare", flags)

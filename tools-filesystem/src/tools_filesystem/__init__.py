@@ -1,7 +1,6 @@
 """Files for a model: nothing outside the workspace is touched, and nothing is half-written."""
 
 from tools_filesystem._tools._apply_patch import ApplyPatch
-from tools_filesystem._tools._copy_path import CopyPath
 from tools_filesystem._tools._delete_path import DeletePath
 from tools_filesystem._tools._edit_file import EditFile
 from tools_filesystem._tools._file_info import FileInfo
@@ -16,7 +15,6 @@ from tools_filesystem._workspace import Root, Workspace
 
 __all__ = [
     "ApplyPatch",
-    "CopyPath",
     "DeletePath",
     "EditFile",
     "FileInfo",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
@@ -14,14 +12,14 @@ from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._rename import check_free, put
-from tools_filesystem._writing._tree import Survey, copy_tree, remove
+from tools_filesystem._writing._tree import Survey
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._located import Located
 
 
 class MovePath(FileTool):
-    """Move or rename a file, link or folder; missing folders are created. To keep the original, use copy_path.
+    """Move or rename a file, link or folder; missing folders are created.
 
     Replaces an existing file only with overwrite=true, a folder never.
     """
@@ -49,7 +47,7 @@ class MovePath(FileTool):
             replaces = new.status is not None
             check_free(old, new, overwrite=overwrite)
             with explained(source):
-                _move(old, new, context)
+                _move(old, new)
             before = Content(old.real, old.state)
             new.look()
             after = None if new.status is None else Content(new.real, new.status)
@@ -58,23 +56,14 @@ class MovePath(FileTool):
         return Result.ok(report, content=f"Moved {source!r} to {destination!r}", metadata=access.warnings())
 
 
-def _move(old: Located, new: Located, context: Context) -> None:
+def _move(old: Located, new: Located) -> None:
     try:
         put(old.folder, old.name, new)
     except OSError as error:
         if error.errno == errno.EINVAL and old.is_folder:
             message = f"{old.argument!r} cannot be moved into itself; choose another destination"
             raise ToolError(message, "conflict") from error
-        if error.errno != errno.EXDEV:
-            raise
-        # Another file system: the copy is complete before the original goes.
-        copy_tree(old, new, context)
-        try:
-            remove(old.folder, old.name)
-        except OSError as left:
-            message = (
-                f"{old.argument!r} was copied in full, but could not be deleted: {left.strerror} ({left.filename!r})"
-            )
-            raise ToolError(f"{message}; delete the rest of it", "execution_error") from left
-        with suppress(OSError):  # already moved: an error would deny it
-            os.fsync(old.folder)
+        if error.errno == errno.EXDEV:
+            message = f"{old.argument!r} and {new.argument!r} are on different file systems; copy it with a program"
+            raise ToolError(message, "conflict") from error
+        raise

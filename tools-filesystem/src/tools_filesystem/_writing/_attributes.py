@@ -1,4 +1,4 @@
-"""Attributes of replaced and copied files: owner, mode, extended attributes, ACLs."""
+"""Attributes of replaced files: owner, mode, extended attributes, ACLs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _PASSED_OVER = (errno.ENOENT, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno
 _NO_SUCH_OWNER = (errno.EPERM, errno.EINVAL)  # the second is for a user that this container does not know
 
 
-def keep_attributes(old: str | int, status: os.stat_result, new: int) -> None:
+def keep_attributes(old: str, status: os.stat_result, new: int) -> None:
     """Copy a file's attributes to the descriptor `new` as far as the system permits, without set-id bits.
 
-    `old` is its descriptor, or its path, which is not followed if it is a link; `status` is its state.
+    `old` is its path, which is not followed if it is a link; `status` is its state.
     """
     mode = _keep_owner(status, new)
     if hasattr(os, "listxattr"):  # Linux alone
@@ -33,12 +33,6 @@ def keep_attributes(old: str | int, status: os.stat_result, new: int) -> None:
             if attribute in _ACCESS_LISTS and attribute not in names:
                 os.removexattr(new, attribute)  # the folder gave it one
     os.fchmod(new, mode)
-
-
-def copy_link_attributes(status: os.stat_result, folder: int, name: str) -> None:
-    """Copy the owner and the times of a link."""
-    _try(_NO_SUCH_OWNER, os.chown, name, status.st_uid, status.st_gid, dir_fd=folder, follow_symlinks=False)
-    os.utime(name, ns=(status.st_atime_ns, status.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
 
 
 def _keep_owner(old: os.stat_result, new: int) -> int:
@@ -54,16 +48,16 @@ def _keep_owner(old: os.stat_result, new: int) -> int:
     return mode & (~0o070 | (mode & 0o007) << 3)  # a different group gets no more rights than others
 
 
-def _try(codes: tuple[int, ...], function: Callable[..., object], *arguments: object, **options: object) -> None:
+def _try(codes: tuple[int, ...], function: Callable[..., object], *arguments: object) -> None:
     try:
-        function(*arguments, **options)
+        function(*arguments)
     except OSError as error:
         if error.errno not in codes:
             raise
 
 
-def _copy_attribute(old: str | int, attribute: str, new: int) -> None:
-    os.setxattr(new, attribute, os.getxattr(old, attribute, follow_symlinks=isinstance(old, int)))
+def _copy_attribute(old: str, attribute: str, new: int) -> None:
+    os.setxattr(new, attribute, os.getxattr(old, attribute, follow_symlinks=False))
 
 
 def _extended_names(file: str | int) -> list[str]:

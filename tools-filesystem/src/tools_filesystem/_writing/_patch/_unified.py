@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple, NoReturn
 
 from tools_filesystem._writing._near_miss import quoted
-from tools_filesystem._writing._patch._names import Header, header_at, is_header, section_of
+from tools_filesystem._writing._patch._headers import Header, header_at, is_header, section_of
 from tools_filesystem._writing._patch._sections import BLANK, Hunk, Section, hunk_of, refuse
 
 NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
