@@ -500,6 +500,8 @@ def test_the_command_asks_or_names_its_option(workspace):
         ("it\u2019s a \u2013 b\n", "it's a - b", "it's c", "it's c\n"),
         ("a\u00a0b c\n", "a b", "ab", "ab c\n"),
         ("x = 1\n\ny = 2\n", "x = 1\n  \ny = 2", "x = 3", "x = 3\n"),
+        ("a\n\tone\r\ntwo\n", "2\t\tone\n3\ttwo", "2\t\tONE\n3\ttwo", "a\n\tONE\r\ntwo\n"),
+        ("a\nb\nb\n", "2\tb\n", "c\n", None),
         ("x\n", "y\n", "z\n", None),
         ("  a\nb\n    a\n", " a\n", " c\n", None),
         ("\u201ca\u201d \u201ca\u201d\n", '"a"', "b", None),
@@ -703,3 +705,10 @@ def test_a_check_that_others_could_write_does_not_run(call, check, workspace):
     check("command = 'touch ran;'").chmod(0o666)
     assert "other users may write it" in str(call("write_file", path="a.py", content="x\n").content)
     assert not (workspace / "ran").exists()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8"])
+def test_without_ripgrep_grep_reads_the_encodings_that_read_file_reads(call, put, monkeypatch, encoding):
+    monkeypatch.setenv("PATH", "/nowhere")
+    put("f.txt", "na\xefve caf\xe9\r\nend\r\n".encode(encoding))
+    assert call("grep", pattern="caf.$").output == "f.txt:1:na\xefve caf\xe9"

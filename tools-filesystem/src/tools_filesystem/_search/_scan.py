@@ -5,6 +5,7 @@ It runs as `python -I -S _scan.py`, so that its caller can kill it: `re` has no 
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -38,11 +39,24 @@ def main(order: dict[str, Any], start: int) -> None:
     for path, descriptor in _opened(start, order):
         with open(descriptor, "rb") as file:
             data = file.read(_MAX_SIZE + 1)
-        if b"\0" in data[:_SNIFF] or len(data) > _MAX_SIZE:
-            continue
-        text = data.decode("utf-8", "replace").replace("\r\n", "\n")
-        if pattern.search(text) is not None:
+        text = None if len(data) > _MAX_SIZE else _decoded(data)
+        if text is not None and pattern.search(text) is not None:
             write(_report(path, text, pattern, order))
+
+
+def _decoded(data: bytes) -> str | None:
+    """Return the text of a file as read_file shows it, with LF line endings; None for a binary file."""
+    marks = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+    if (codec := marks.get(data[:2])) is not None:
+        text = data[2:].decode(codec, "replace")
+    elif b"\0" in data[:_SNIFF]:
+        return None
+    else:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            text = data.decode("cp1252", "replace")
+    return text.replace("\r\n", "\n")
 
 
 def _compiled(order: dict[str, Any]) -> re.Pattern[str]:

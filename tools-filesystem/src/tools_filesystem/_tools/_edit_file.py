@@ -11,7 +11,7 @@ from tools_filesystem._paths._located import lock
 from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._cells import cell_of
-from tools_filesystem._writing._changes import Change, commit
+from tools_filesystem._writing._changes import Change, commit, other_names
 from tools_filesystem._writing._diff import Span, diff, line_numbers, replaced
 from tools_filesystem._writing._edit import resolve
 from tools_filesystem._writing._text import MAX_SIZE, Text, text_of
@@ -59,7 +59,7 @@ class EditFile(FileTool):
         lines = edit.lines
         facts = {"path": path, "replacements": len(lines), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
         facts |= {"cell": cell} if cell is not None else {}
-        notes = [f"[{note}]" for note in (edit.note, file.note) if note]
+        notes = [f"[{note}]" for note in (edit.note, file.note, "" if dry_run else other_names(state)) if note]
         if not dry_run and (remark := checked(file.root.real, [real], context)):
             notes.append(remark)
         text = "\n".join([_summary(path, lines, dry_run=dry_run), edit.diff, *notes])

@@ -12,7 +12,7 @@ from tools_filesystem._paths._resolve import check_regular
 from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
-from tools_filesystem._writing._changes import Change, commit
+from tools_filesystem._writing._changes import Change, commit, other_names
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._located import Located
@@ -57,7 +57,8 @@ class WriteFile(FileTool):
             after = None if change.state is None else Content(real, change.state, [data])
             ledger.replace(before, after, is_known=True)
         text = f"{'Created' if status is None else 'Replaced'} {path!r} ({len(data)} bytes){note}"
-        text += f"\n[{file.note}]" if file.note else ""
+        notes = (file.note, "" if status is None else other_names(status))
+        text += "".join(f"\n[{note}]" for note in notes if note)
         remark = checked(file.root.real, [real], context)
         text += f"\n{remark}" if remark else ""
         report = {"path": path, "bytes": len(data), "created": status is None}

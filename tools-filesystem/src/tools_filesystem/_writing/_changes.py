@@ -197,6 +197,12 @@ def _apply_all(changes: Sequence[Change]) -> None:
         raise
 
 
+def other_names(state: os.stat_result) -> str:
+    """Return a note on the other names of a file that was replaced, if it has some."""
+    more = state.st_nlink - 1
+    return f"its other hard links keep the old content: {more}" if more > 0 else ""
+
+
 def own_name(ending: str) -> str:
     """Return the name of the staged file in a locked folder.
 

@@ -1,9 +1,12 @@
-"""A second try for text that does not occur exactly: other indentation, blanks at line ends, typographic characters."""
+"""A second try for text that does not occur exactly: other indentation, blanks, typography, or line numbers."""
 
 from __future__ import annotations
 
+import re
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from tools_filesystem._writing._line_endings import places_of
 from tools_filesystem._writing._near_miss import PLAIN
 
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 _MAX_SIZE = 2 << 20  # bytes of a file
 _WIDTHS = (4, 2, 8, 3)  # of a tab, if the lines do not tell
 _CHARACTERS = {code: char for code, char in PLAIN.items() if len(char) == 1}  # so that positions stay
+_NUMBER = re.compile(r" {0,8}(\d{1,9})\t")
+_MAX_MATCHES = 100
+_NUMBERED = "the line numbers of read_file were removed: they are not in the file"
 _TYPOGRAPHY = "quotes, dashes or spaces are other characters in the file"
 _LINE_ENDS = "blanks at line ends or typographic characters differ in the file"
 _INDENTATION = "the indentation differs in the file, and new_string was indented like it"
@@ -39,6 +45,10 @@ def tolerant(text: Text, old: str, new: str) -> list[Match]:
     """Return the places that are alike in the way that differs least; none if there are none, or in a large file."""
     if len(text.data) > _MAX_SIZE or not old.strip() or "\r" in old:
         return []
+    bare = _without_numbers(old)
+    if bare is not None:
+        new = _without_numbers(new) or new
+        return [Match(start, end, new, _NUMBERED) for start, end in _exact(text, bare)]
     lines = list(_lines(text))
     if "\n" not in old:
         matches = [match for line in lines for match in _inside(text, line, old, new)]
@@ -60,6 +70,24 @@ def tolerant(text: Text, old: str, new: str) -> list[Match]:
         if indented is not None and _ends_as(some, has_end=has_end):
             matches.append(_match(some, indented, _INDENTATION, has_end=has_end))
     return matches
+
+
+def _without_numbers(text: str) -> str | None:
+    """Return text without the line numbers that read_file shows; None if it has none, or others."""
+    lines = text.split("\n")
+    ends = lines[-1:] if len(lines) > 1 and not lines[-1] else []
+    matches = [_NUMBER.match(line) for line in lines[: len(lines) - len(ends)]]
+    numbers = [int(match[1]) for match in matches if match is not None]
+    if len(numbers) < len(matches) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return None
+    return "\n".join([line.partition("\t")[2] for line in lines[: len(matches)]] + ends)
+
+
+def _exact(text: Text, old: str) -> list[tuple[int, int]]:
+    try:
+        return list(islice(places_of(text.data, text.encoded(old), overlapping=True), _MAX_MATCHES)) if old else []
+    except UnicodeEncodeError:
+        return []
 
 
 def _lines(text: Text) -> Iterator[_Line]:
