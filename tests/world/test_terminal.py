@@ -257,3 +257,11 @@ def test_calls_of_an_interrupted_reply_run_only_if_no_prompt_corrects_them(repli
     assert process.returncode == 130 and not (workspace / "new").exists()
     assert run(*words, "--session", "one")[0] == 0
     assert (workspace / "new").exists() is (not words)
+
+
+def test_the_command_that_continues_a_run_has_its_grants(replies, run, workspace, monkeypatch):
+    for name in ("ASK_TOOLS_NETWORK", "ASK_TOOLS_READABLE", "ASK_TOOLS_WRITABLE"):
+        monkeypatch.setenv(name, "")  # the command sets them
+    replies(400)
+    _, _, err = run("go", "--session", "one", "--network", "--allow-read", "..")
+    assert f"ask-tools run --session one --network --allow-read={workspace.parent}\n" in err

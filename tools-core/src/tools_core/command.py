@@ -24,6 +24,7 @@ Print with `write`, `write_json`, `write_table` and `note`, so that text of tool
 
 from tools_core._cli._arguments import read_arguments
 from tools_core._cli._commands import make_parser, run_parser
+from tools_core._cli._grants import add_grants, grant_words, use_grants
 from tools_core._cli._install import install_command
 from tools_core._cli._main import main
 from tools_core._cli._output import (
@@ -46,11 +47,13 @@ from tools_core._cli._tools import find_tools, load_tool, load_tools, select_too
 __all__ = [
     "CommandError",
     "ProgressLine",
+    "add_grants",
     "answer_on_terminal",
     "answer_question",
     "counted",
     "did_you_mean",
     "find_tools",
+    "grant_words",
     "install_command",
     "is_terminal",
     "json_text",
@@ -66,6 +69,7 @@ __all__ = [
     "run_parser",
     "select_tools",
     "stdout_to_stderr",
+    "use_grants",
     "write",
     "write_json",
     "write_table",

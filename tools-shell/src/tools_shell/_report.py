@@ -109,7 +109,7 @@ def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
     """Explain the error messages of a failed program that the sandbox causes."""
     lowered = text.lower()
     if not isolation.network and any(message in lowered for message in _NO_NETWORK):
-        yield "this sandbox has no network: use what is installed, or ask the user for network access"
+        yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
     if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
         if ".git" in lowered:
             yield (
@@ -117,7 +117,7 @@ def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
                 "remote add` work in a script of git commands alone"
             )
         else:
-            yield "only the workspace, /tmp and caches can be written in this sandbox; the user can change other files"
+            yield "only the workspace, /tmp and caches can be written in this sandbox; --allow-write adds to them"
 
 
 def bracketed(text: str, remarks: Iterable[str | None]) -> str:

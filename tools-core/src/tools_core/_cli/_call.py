@@ -14,6 +14,7 @@ from typing import Any
 
 from tools_core._cli._arguments import read_arguments
 from tools_core._cli._commands import admitted, check_blocked, extension
+from tools_core._cli._grants import add_grants, use_grants
 from tools_core._cli._output import (
     CommandError,
     ProgressLine,
@@ -73,6 +74,7 @@ def configure(parser: ArgumentParser) -> None:
     text = "time limit for the call, including the time for approval"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, help=text)
     parser.add_argument("--yes", "-y", action="store_true", help="approve the call")
+    add_grants(parser)
     parser.set_defaults(run=run, intermixed=True)
 
 
@@ -90,6 +92,7 @@ def run(options: Namespace) -> int:
 def _call(options: Namespace) -> int:
     if options.workspace is not None and not os.path.isdir(options.workspace):
         raise CommandError(f"--workspace: the folder {options.workspace} does not exist")
+    use_grants(options)
     match = find_tool(options.name)
     tool = match.load()
     call = ToolCall(None, tool.name, _arguments(options, tool))

@@ -7,12 +7,13 @@ import os
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects, Tool, ToolError
 from tools_core.files import copied_from, is_inside, is_read_only, workspace_path
 from tools_shell._environment import clean_environment
 from tools_shell._git._plain import configures
+from tools_shell._grants import granted
 from tools_shell._guard._repository import layout_of
 from tools_shell._redactor import Redactor
 from tools_shell._sandbox._choose import find_git, git_settings, guarded, isolation_for, network_for
@@ -69,13 +70,14 @@ class ShellTool(Tool, abstract=True):
     ) -> None:
         """`root` is the workspace, `env` is added to the clean environment, `secrets` are redacted in output.
 
-        `sandbox` is a level or a Sandbox; by default the level in ASK_TOOLS_ISOLATION, or "sandboxed".
+        `sandbox` is a level or a Sandbox; by default the level in ASK_TOOLS_ISOLATION, or "sandboxed". With a level,
+        the user's grants hold: see `[sandbox]` in the user's settings.
         """
         for name in _IMPORTED_EARLY.split() if os.name == "posix" else ():
             import_module(name)
         self._root = None if root is None else os.fspath(root)
         if not isinstance(sandbox, Sandbox):  # raises for an unknown level
-            sandbox = Sandbox(level=sandbox or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"))
+            sandbox = granted(sandbox)
         self._sandbox = sandbox
         self._env = dict(env or {})
         self._secrets = tuple(secrets)

@@ -19,7 +19,7 @@ from tools_cli._commands.start import (
 )
 from tools_cli._terminal._jobs import end_jobs
 from tools_cli._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
-from tools_core.command import CommandError, answer_on_terminal, note, write_json
+from tools_core.command import CommandError, answer_on_terminal, grant_words, note, write_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -174,7 +174,7 @@ def _command(session: Session, options: Namespace) -> str:
         for value in [values] if isinstance(values, str) else values:
             words += [f"--{name}", value]
     flags = [f"--{name}" for name in ("read-only", "preview") if getattr(options, name.replace("-", "_"))]
-    return shlex.join(words + flags)
+    return shlex.join(words + flags + grant_words(options))
 
 
 async def _stream(

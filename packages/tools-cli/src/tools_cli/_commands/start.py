@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from tools_cli._commands.sessions import short, unknown_session
-from tools_core.command import CommandError, load_tools, note, write
+from tools_core.command import CommandError, add_grants, load_tools, note, use_grants, write
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -78,6 +78,7 @@ def add_session_options(parser: ArgumentParser) -> None:
     parser.add_argument("--show-system", action="store_true", help="print the default system prompt, and end")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
+    add_grants(parser)
     parser.add_argument("--max-cost", metavar="USD", type=float, help="the price after which the run is interrupted")
 
 
@@ -229,6 +230,7 @@ def piped_text() -> str:
 
 def selected_tools(options: Namespace, load: Callable[..., Mapping[str, Tool]] = load_tools) -> Mapping[str, Tool]:
     """Return the tools that the options name."""
+    use_grants(options)
     tools = load(options.tools)
     if not options.read_only:
         return tools

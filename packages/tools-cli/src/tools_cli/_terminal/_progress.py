@@ -84,7 +84,9 @@ def price_of(messages: Iterable[Any]) -> float | None:
 
 def usage_text(usage: Usage, price: float | None) -> str:
     """Return the tokens, and the price if it is known."""
-    text = f"tokens{' (estimated)' if usage.is_estimated else ''}: {usage.input_tokens:,} in, {usage.output_tokens:,} out"
+    text = (
+        f"tokens{' (estimated)' if usage.is_estimated else ''}: {usage.input_tokens:,} in, {usage.output_tokens:,} out"
+    )
     return text if price is None else f"{text}; ${price:.4f}" if price < 1 else f"{text}; ${price:.2f}"
 
 

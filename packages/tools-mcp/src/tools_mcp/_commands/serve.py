@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core.command import CommandError, is_terminal, load_tools, note, select_tools
+from tools_core.command import CommandError, add_grants, is_terminal, load_tools, note, select_tools, use_grants
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -67,6 +67,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--oauth-audience", metavar="TEXT", help="HTTP: the audience of the tokens; by default --url")
     text = "HTTP: scopes that tokens need"
     parser.add_argument("--oauth-scopes", metavar="SCOPE,...", type=_words, default=[], help=text)
+    add_grants(parser)
     parser.set_defaults(run=run)
 
 
@@ -76,6 +77,7 @@ def run(options: Namespace) -> int:
     from tools_runtime import Policy
 
     _check_combinations(options)
+    use_grants(options)
     tools, allowed = _selected(options)
     token = os.environ.pop(_TOKEN, None)  # hidden from tools and their child processes
     if options.read_only:

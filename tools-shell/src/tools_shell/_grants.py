@@ -1,0 +1,47 @@
+"""What the user grants to commands at default settings: by options of the command line, and in the user's settings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, cast
+
+from tools_core.files import user_settings
+from tools_shell._settings import Sandbox
+
+if TYPE_CHECKING:
+    from tools_shell._settings import Level
+
+_KEYS = ("network", "readable", "writable")
+
+
+def granted(level: Level | None = None) -> Sandbox:
+    """Return the sandbox of a level, by default that in ASK_TOOLS_ISOLATION, with what the user grants.
+
+    The grants are those in `[sandbox]` of the user's settings, and in ASK_TOOLS_NETWORK, ASK_TOOLS_READABLE and
+    ASK_TOOLS_WRITABLE, which `--network`, `--allow-read` and `--allow-write` set. Raises ValueError for wrong ones.
+    """
+    settings = user_settings("sandbox")
+    for name in settings:
+        if name not in _KEYS:
+            raise ValueError(f"[sandbox] of settings.toml: unknown key {name!r}; the keys are {', '.join(_KEYS)}")
+    return Sandbox(
+        level=level or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"),
+        network=_network(settings.get("network", False)),
+        readable=_paths(settings, "readable"),
+        writable=_paths(settings, "writable"),
+    )
+
+
+def _network(setting: Any) -> bool:
+    hosts = [host for host in os.environ.get("ASK_TOOLS_NETWORK", "").split(",") if host]
+    if not isinstance(setting, bool) or hosts not in ([], ["all"]):
+        raise ValueError("a network of single hosts is not possible here; --network without a host allows all")
+    return setting or bool(hosts)
+
+
+def _paths(settings: Any, name: str) -> tuple[str, ...]:
+    listed = settings.get(name, [])
+    if not isinstance(listed, list) or not all(isinstance(path, str) for path in listed):
+        raise ValueError(f"[sandbox] of settings.toml: {name} must be a list of paths")
+    added = [path for path in os.environ.get(f"ASK_TOOLS_{name.upper()}", "").split(os.pathsep) if path]
+    return tuple(dict.fromkeys(os.path.abspath(os.path.expanduser(path)) for path in (*listed, *added)))
