@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutine, iscoroutinefunction
 from types import coroutine
@@ -80,12 +80,18 @@ class Hooks:
     """The hooks of an executor, by purpose."""
 
     def __init__(
-        self, around: Sequence[Hook], deciders: Sequence[Hook], starters: Sequence[Hook], listeners: Sequence[Hook]
+        self,
+        around: Sequence[Hook],
+        deciders: Sequence[Hook],
+        starters: Sequence[Hook],
+        listeners: Sequence[Hook],
+        agents: Mapping[str, Sequence[Hook]],
     ) -> None:
         self.around = tuple(around)
         self.deciders = tuple(deciders)
         self.starters = tuple(starters)
         self.listeners = tuple(listeners)
+        self.agents = agents  # the hooks of runs and of requests to models by name, the outermost first
         self.need_loop = any(hook.is_async for hook in (*self.around, *self.starters))
 
     @classmethod
@@ -97,7 +103,8 @@ class Hooks:
 
         around = [Hook.of(name, each, _ARGUMENTS[name]) for name, each in _ordered(manager)]
         listeners = hooks("on_event", ("event",))[::-1]
-        return cls(around, hooks("decide_tool_call", _CALL), hooks("start_tool_call", _CALL), listeners)
+        agents = {name: hooks(name, arguments)[::-1] for name, arguments in AGENT_HOOKS.items()}
+        return cls(around, hooks("decide_tool_call", _CALL), hooks("start_tool_call", _CALL), listeners, agents)
 
     def over(self, inner: Hooks) -> Hooks:
         """Return these hooks around those of an executor that a call uses; a plugin of both is there once."""
@@ -106,6 +113,7 @@ class Hooks:
             _outside(self.deciders, inner.deciders),
             _outside(self.starters, inner.starters),
             _outside(self.listeners, inner.listeners),
+            {name: _outside(hooks, inner.agents[name]) for name, hooks in self.agents.items()},
         )
 
     def inside(self, runtime: Runtime) -> tuple[Hook, ...]:
@@ -257,6 +265,12 @@ _ARGUMENTS = {
     "after_tool_call": (*_CALL, "result"),
     "around_tool_call": (*_CALL, "call_next"),
 }
+AGENT_HOOKS = {
+    "before_run": ("agent", "context"),
+    "after_run": ("agent", "outcome", "usage", "cost", "context"),
+    "before_model_request": ("request", "context"),
+    "after_model_request": ("request", "reply", "error", "cost", "context"),
+}
 
 
 def _with_arguments(function: Callable[..., Any], places: list[int], count: int) -> Callable[..., Any]:
@@ -284,7 +298,7 @@ def hook_order(manager: pluggy.PluginManager) -> list[tuple[str, str]]:
     """Return the names of all hooks with their plugins: first those around calls, then the others."""
     others = [
         (name, implementation)
-        for name in ("decide_tool_call", "start_tool_call", "on_event", "register_runtimes")
+        for name in ("decide_tool_call", "start_tool_call", "on_event", *AGENT_HOOKS, "register_runtimes")
         for implementation in getattr(manager.hook, name).get_hookimpls()
     ]
     return [(name, implementation.plugin_name) for name, implementation in (*_ordered(manager), *others)]

@@ -4,6 +4,9 @@ A package ships one by an entry point in the group `ask_tools.plugins`; `Executo
 The first one of `hooks` is the outermost, then come the installed plugins; `@hookimpl(tryfirst=True)` moves a hook
 outward, `trylast=True` inward. A hook receives the arguments that it names.
 
+Agents call `before_run`, `after_run`, `before_model_request` and `after_model_request`, functions or coroutine
+functions, for their own runs and for those of their sub-agents.
+
 `before_tool_call`, `after_tool_call` and `start_tool_call` are functions or coroutine functions, `around_tool_call` is
 a generator or a coroutine function. A function that blocks holds up its own call only: calls that run at the same time
 run in separate threads, and in an event loop the hooks of a plugin run in worker threads, unless the plugin has the
@@ -102,3 +105,34 @@ def start_tool_call(call: ToolCall, tool: Tool, context: Context) -> None:
 @hookspec
 def on_event(event: Event) -> None:
     """Receive an event of a call. Must return at once; any thread may call it."""
+
+
+@hookspec
+def before_run(agent: str, context: Context) -> None:
+    """Receive the start of a run of an agent, by its name; `context.caller` is the run, the same until its end."""
+
+
+@hookspec
+def after_run(agent: str, outcome: str, usage: Any, cost: float | None, context: Context) -> None:
+    """Receive the end of a run: its outcome (`"failed"` after an exception), its tokens, and its price in US dollars.
+
+    `cost` is None if the price of a reply is not known.
+    """
+
+
+@hookspec
+def before_model_request(request: Any, context: Context) -> Any:
+    """Return another `tools_agent.Request` to send to the model, or None to send it unchanged.
+
+    An exception ends the run before the request is sent.
+    """
+
+
+@hookspec
+def after_model_request(
+    request: Any, reply: Any, error: BaseException | None, cost: float | None, context: Context
+) -> Any:
+    """Read the reply to a request of an agent, or return another `tools_agent.Assistant` instead.
+
+    `reply` is None after an error. `cost` is the price in US dollars, None if it is not known.
+    """

@@ -143,6 +143,22 @@ class Replies:
             model=self._model, messages=messages, tools=tools, deferred=deferred, settings=options.settings,
             timeout=options.timeout, output_schema=None if output is None else output.schema,
         )  # fmt: skip
+        hooks = run.hooks
+        if hooks is not None:
+            request = yield from hooks.before_request(request)
+        try:
+            reply = yield from self._receive(request, is_shown=is_shown)
+        except BaseException as error:
+            if hooks is not None:
+                yield from hooks.after_request(request, None, error)
+            raise
+        if reply.usage is not None:
+            run.add_usage(reply.usage, cost_of(reply) if run.budget.needs_price else 0.0)
+        return reply if hooks is None else (yield from hooks.after_request(request, reply))
+
+    def _receive(self, request: Request, *, is_shown: bool) -> Steps:
+        """Yield the deltas of a reply if the user may see them, and return the reply."""
+        run, provider = self._run, self._provider
         source = run.source(lambda: provider.stream(request), lambda: provider.astream(request), ahead=_AHEAD)
         reply: Assistant | None = None
         self.partial, self._source = "", source
@@ -165,6 +181,4 @@ class Replies:
             yield Do(source.close)
         if reply is None:
             raise ProviderError("the provider ended without a reply", retryable=True)
-        if reply.usage is not None:
-            run.add_usage(reply.usage, cost_of(reply) if run.budget.needs_price else 0.0)
         return reply

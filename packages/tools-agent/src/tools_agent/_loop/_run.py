@@ -17,6 +17,7 @@ from tools_agent._loop._checks import Checks
 from tools_agent._loop._drive import Do, Steps, call_back
 from tools_agent._loop._family import Budget, run_of
 from tools_agent._loop._replies import Replies
+from tools_agent._loop._run_hooks import RunHooks
 from tools_agent._loop._sources import AsyncSource, Source
 from tools_agent._messages import Assistant, Message, System, Usage, User
 from tools_agent._response import Interrupted, Response
@@ -81,6 +82,9 @@ class Run:
         self.calls = Calls(self)
         self.replies = Replies(self)
         self.checks = Checks(self)
+        outer: Any = self.outer
+        hooks = self.executor.bound_by(outer)[0].agents
+        self.hooks = RunHooks(self, hooks) if any(hooks.values()) else None
         self.is_active = False
         self.batch = 0  # the number of replies whose calls have run
         self._lock = Lock()
@@ -165,6 +169,8 @@ class Run:
         self._steering = self.agent.runs.start(self)
         self.is_active = True
         try:
+            if self.hooks is not None:
+                yield from self.hooks.before_run()
             try:
                 yield from self._begin()
                 yield from self._loop()
@@ -175,6 +181,8 @@ class Run:
             yield from self._fail(error)
             raise
         finally:
+            if self.hooks is not None:
+                yield from self.hooks.after_run("failed" if self.response is None else self.response.outcome)
             self.agent.runs.end(self)
             self.is_active = False
             self.agent.parts.release(self.executor)

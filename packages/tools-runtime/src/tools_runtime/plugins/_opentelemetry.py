@@ -1,4 +1,4 @@
-"""`OpenTelemetry`: a span for each call."""
+"""`OpenTelemetry`: spans for the runs of agents, their requests to models, and calls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ _LONGEST_NAME = 256  # characters
 
 
 class OpenTelemetry:
-    """Create a span `execute_tool {name}` for each call, following the semantic conventions for generative AI.
+    """Create spans that follow the semantic conventions for generative AI.
 
-    The span is current while the call runs, also in worker threads, so that it contains the spans of the tool.
+    A run of an agent is a span `invoke_agent {name}`. It contains a span `chat {model}` for each request, with its
+    tokens and, if it is known, its price, and a span `execute_tool {name}` for each call.
+
+    The span of a call is current while the call runs, also in worker threads, so that it contains the tool's spans.
     For tools and runtimes that call other processes, `context.state` has an additional item `traceparent`. A span has
-    neither arguments nor results, which may hold secrets. The conventions are still in
-    development and may change.
+    neither messages, arguments nor results, which may hold secrets. The conventions are still in development and may
+    change.
 
     Args:
         tracer_provider: By default the global one.
@@ -45,13 +48,15 @@ class OpenTelemetry:
         self._trace = trace
         self._context = context
         self._propagator = TraceContextTextMapPropagator()
+        self._spans: dict[str, Any] = {}  # of runs
+        self._requests: dict[str, Any] = {}  # of the current requests of runs
         self._tracer = trace.get_tracer("tools_runtime", tracer_provider=tracer_provider)
 
     @hookimpl
     def around_tool_call(self, call: ToolCall, tool: Tool | None, context: Context) -> Generator[Any, Any, None]:
         """Run the call inside a span."""
         name = _encodable(call.name)
-        span = self._tracer.start_span(f"execute_tool {name}", attributes=_attributes(call, tool, name))
+        span = self._start(f"execute_tool {name}", _attributes(call, tool, name), context)
         outside, inside = self._context.get_current(), self._trace.set_span_in_context(span)
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, inside)
@@ -67,6 +72,66 @@ class OpenTelemetry:
             span.set_attribute("error.type", _encodable(result.error_type or "execution_error"))
             span.set_status(self._trace.StatusCode.ERROR)
         span.end()
+
+    @hookimpl
+    def before_run(self, agent: str, context: Context) -> None:
+        """Start the span of a run."""
+        name = _encodable(agent)
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name}
+        attributes["gen_ai.conversation.id"] = context.run_id
+        self._spans[_run_of(context)] = self._tracer.start_span(f"invoke_agent {name}".strip(), attributes=attributes)
+
+    @hookimpl
+    def after_run(self, outcome: str, usage: Any, cost: float | None, context: Context) -> None:
+        """End the span of a run."""
+        span = self._spans.pop(_run_of(context), None)
+        if span is not None:
+            span.set_attributes({"ask_tools.outcome": outcome, **_usage(usage, cost)})
+            if outcome == "failed":
+                span.set_status(self._trace.StatusCode.ERROR)
+            span.end()
+
+    @hookimpl
+    def before_model_request(self, request: Any, context: Context) -> None:
+        """Start the span of a request."""
+        model = _encodable(request.model)
+        attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model}
+        self._requests[_run_of(context)] = self._start(f"chat {model}".strip(), attributes, context)
+
+    @hookimpl
+    def after_model_request(
+        self, reply: Any, error: BaseException | None, cost: float | None, context: Context
+    ) -> None:
+        """End the span of a request."""
+        span = self._requests.pop(_run_of(context), None)
+        if span is None:
+            return
+        if reply is not None:
+            known = {"gen_ai.response.model": reply.model, "gen_ai.provider.name": reply.provider}
+            span.set_attributes({name: _encodable(value) for name, value in known.items() if value})
+            span.set_attributes({"gen_ai.response.finish_reasons": [reply.stop_reason or "stop"]})
+            span.set_attributes(_usage(reply.usage, cost))
+        if error is not None:
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(self._trace.StatusCode.ERROR)
+        span.end()
+
+    def _start(self, name: str, attributes: dict[str, Any], context: Context) -> Any:
+        """Start a span inside that of the run, if the run itself makes the call or the request."""
+        run = self._spans.get(_run_of(context))
+        inside = None if run is None else self._trace.set_span_in_context(run)
+        return self._tracer.start_span(name, inside, attributes=attributes)
+
+
+def _run_of(context: Context) -> str:
+    return str(getattr(context.caller, "conversation", context.run_id))
+
+
+def _usage(usage: Any, cost: float | None) -> dict[str, Any]:
+    if usage is None:
+        return {}
+    tokens = {"gen_ai.usage.input_tokens": usage.input_tokens, "gen_ai.usage.output_tokens": usage.output_tokens}
+    return tokens if cost is None else {**tokens, "ask_tools.cost_usd": cost}
 
 
 def _attributes(call: ToolCall, tool: Tool | None, name: str) -> dict[str, str]:
