@@ -42,7 +42,12 @@ for line in sys.stdin:
         if first == "ignore":
             continue
     is_first = False
-    if method in results:
+    if method == "tools/call" and "question" in options:  # answers with the answer of the user
+        print(json.dumps({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": options["question"]}))
+        sys.stdout.flush()
+        answer = json.loads(sys.stdin.readline()).get("result")
+        send(id, result={"content": [{"type": "text", "text": json.dumps(answer)}]})
+    elif method in results:
         send(id, result=results[method])
     elif id is not None and first != "ignore":
         send(id, error={"code": -32601, "message": "unknown method"})

@@ -15,6 +15,7 @@ import uvicorn
 from mcp import Client
 from mcp_types import ElicitResult, Implementation
 
+from tools_core import Context as ToolContext
 from tools_core import Registry, tool
 from tools_core.__main__ import main
 from tools_mcp import McpToolset, Server
@@ -411,3 +412,65 @@ def test_output_that_is_no_object_is_structured_as_well(value, schema, structure
     [result], listed = call_served([find], "find")  # the client validates the result by the schema
     assert (result.is_error, result.structured_content) == (False, structured)
     assert (listed.output_schema is not None) == (schema is not None)
+
+
+BOOKING = {
+    "name": {"type": "string", "description": "Who comes"},
+    "seats": {"type": "integer"},
+    "menu": {"type": "string", "enum": ["fish", "salad"], "enumNames": ["Fish", "Salad"]},
+    "window": {"type": "boolean"},
+    "note": {"type": "string"},
+}
+FORM = {"type": "object", "properties": BOOKING, "required": ["name", "seats", "menu", "window"]}
+SCOPE = {
+    "type": "object",
+    "properties": {"scope": {"oneOf": [{"const": "once", "title": "this call"}], "type": "string"}},
+}
+EMPTY = {"type": "object", "properties": {}}
+GUEST = {"name": "Ada", "seats": 2, "menu": "fish", "window": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "answers", "result"),
+    [
+        (FORM, ["Ada", "many", "2", "Fish", "yes"], {"action": "accept", "content": GUEST}),
+        (FORM, ["Ada", "2", "decline"], {"action": "decline"}),
+        (FORM, ["Ada", "2", "meat"], {"action": "decline"}),
+        (FORM, ["Ada", None], {"action": "cancel"}),
+        (FORM, None, {"action": "cancel"}),
+        (SCOPE, ["this call"], {"action": "accept", "content": {"scope": "once"}}),
+        (SCOPE, ["decline"], {"action": "decline"}),
+        (EMPTY, ["yes"], {"action": "accept", "content": {}}),
+        (EMPTY, ["no"], {"action": "decline"}),
+    ],
+)
+def test_questions_of_a_server_reach_the_user_of_the_call(schema, answers, result):
+    questions = []
+
+    def answer(question):
+        questions.append(question.text)
+        return answers[len(questions) - 1]
+
+    context = ToolContext(on_ask=answer if answers else None)
+    with toolset(question={"message": "Book a table?", "requestedSchema": schema}) as tools:
+        found = json.loads(tools.tool("echo").call({}, context).content)
+    assert {key: found[key] for key in ("action", "content") if found.get(key) is not None} == result
+    assert len(questions) == len(answers or ())
+    assert all("Book a table?" in text for text in questions)
+
+
+def test_questions_of_an_ask_tools_server_reach_the_user_of_the_call():
+    @tool(read_only=True)
+    def deploy(context: ToolContext) -> str:
+        """Deploy."""
+        return f"to {context.ask('Where to?', ['eu', 'us'])}"
+
+    answers = {"deploy asks: Where to?": "us", "Allow publish?": "this call"}
+
+    def answer(question):
+        return next(answers[start] for start in answers if question.text.startswith(start))
+
+    with serving(Server([deploy, publish])) as url, McpToolset(url, name="ours") as tools:
+        assert tools.tool("deploy").call({}, ToolContext(on_ask=answer)).content == "to us"
+        assert tools.tool("publish").call({"path": "a"}, ToolContext(on_ask=answer)).content == "published a"
+        assert not tools.tool("publish").call({"path": "a"}).ok

@@ -22,6 +22,7 @@ from tools_core import Audio, File, Image, Result, ToolError
 from tools_mcp._client._address import expanded
 from tools_mcp._client._definition import PARTS, Definition
 from tools_mcp._client._messages import Connection, invalid
+from tools_mcp._client._questions import Questions
 from tools_mcp._client._transport import open_transport
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink
 
+    from tools_core import Context
     from tools_mcp._client._address import Address
 
     T = TypeVar("T")
@@ -64,6 +66,7 @@ class Session:
         self._is_ready = asyncio.Event()  # or cannot be used
         self._error: BaseException | None = None
         self._connection = Connection()
+        self._questions = Questions()
         self._task = asyncio.create_task(self._hold(address))
 
     @property
@@ -85,9 +88,13 @@ class Session:
                 self._tools, self._listed_notices = await self._ask(self._list), notices
             return self._tools
 
-    async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None) -> Result:
-        """Call a tool; its structured content is the output, and its content blocks are what the model reads."""
-        answer = await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
+    async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None, context: Context) -> Result:
+        """Call a tool; its structured content is the output, and its content blocks are what the model reads.
+
+        Questions of the server are for the user of the context.
+        """
+        with self._questions.of(context):
+            answer = await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
         parts: Any = [_part(block) for block in answer.content]
         if answer.structured_content is not None and not _is_shown(answer.structured_content, parts):
             parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
@@ -138,7 +145,10 @@ class Session:
 
                 auth = stored_login(address["url"])
             streams = open_transport(address, self._connection, auth)
-            client = Client(streams, mode=mode, cache=None, message_handler=self._notice, client_info=_CLIENT)
+            client = Client(
+                streams, mode=mode, cache=None, message_handler=self._notice, client_info=_CLIENT,
+                elicitation_callback=self._questions.answer,
+            )  # fmt: skip
             async with client as self._client:
                 # The toolset validates results; a pattern of the server could stall the SDK's validator.
                 client.session.validate_tool_result = _accept  # type: ignore[method-assign, assignment]

@@ -176,8 +176,8 @@ class McpToolset:
 
         # No argument of a server has the name of the first parameter.
         async def execute(_ask_tools_context: Context, **arguments: Any) -> Result:
-            report = _report(_ask_tools_context)
-            call = self._call(definition, arguments, report, may_repeat=bool(read_only or idempotent))
+            listener = _report(_ask_tools_context), _ask_tools_context
+            call = self._call(definition, arguments, *listener, may_repeat=bool(read_only or idempotent))
             return _checked(await asyncio.wrap_future(submit(call)), output)
 
         # A policy knows the tool by both, under any name; so do errors.
@@ -205,7 +205,13 @@ class McpToolset:
         return await self._ask(list_tools)
 
     async def _call(
-        self, definition: Definition, arguments: dict[str, Any], report: ProgressFnT | None, *, may_repeat: bool
+        self,
+        definition: Definition,
+        arguments: dict[str, Any],
+        report: ProgressFnT | None,
+        context: Context,
+        *,
+        may_repeat: bool,
     ) -> Result:
         name = definition["name"]
 
@@ -215,7 +221,7 @@ class McpToolset:
                 parts = [part for part in PARTS if listed and definition.get(part) != listed.get(part)]
                 change = f"has changed since it was accepted ({', '.join(parts)})" if listed else "is no longer there"
                 raise ToolError(f"{name} {change}, and was not called; {self.fix}", "conflict")
-            return await session.call(name, arguments, report)
+            return await session.call(name, arguments, report, context)
 
         return await self._ask(call, may_repeat=may_repeat)
 
