@@ -88,8 +88,6 @@ class Anthropic(Format):
             stream.add(chunk["index"], chunk["delta"].get("partial_json") or "")
         elif kind == "message_delta" and (reason := chunk["delta"].get("stop_reason")):
             stream.end(reason, is_cut=reason in _LIMITS)
-        elif kind == "error":
-            raise AnswerError(f"the provider failed: {chunk['error'].get('message')}")
 
     def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []

@@ -15,7 +15,8 @@ from tools_core._values._content import Block
 from tools_core._values._problem import show
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
-from tools_core.formats._stream import Stream, data
+from tools_core.formats._complete import completed
+from tools_core.formats._stream import AnswerError, Stream, data, failure_of
 from tools_core.formats._strict import without_absent
 from tools_core.formats._tokens import tokens_of_definition
 from tools_core.text import is_blank, sendable
@@ -83,8 +84,12 @@ class Format(ABC):
 
         Raises:
             TypeError: An item is not part of an answer.
+            AnswerError: The provider reports a failure, or the answer was cut off in a call.
         """
-        return self._restore_calls(self._read(data(response)), tools)
+        response = data(response)
+        if (failure := failure_of(response)) is not None:
+            raise AnswerError(failure)
+        return self._restore_calls(self._read(response), tools)
 
     def stream(self, tools: Tools = ()) -> Stream:
         """Return the assembler of one streamed answer."""
@@ -207,7 +212,8 @@ def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
     description: str = definition.get("description") or ""
     schema = definition.get("input_schema") or {"properties": {}}
     removed = {key: schema[key] for key in _REJECTED if key in schema}
-    accepted = {"type": "object"} | {key: schema[key] for key in schema if key not in (*removed, "type", "$schema")}
+    kept = {key: schema[key] for key in schema if key not in (*removed, "type", "$schema")}
+    accepted = completed({"type": "object", "properties": {}} | kept)
     if removed:
         accepted = {"additionalProperties": True} | accepted  # the removed part may name further arguments
         description = f"{description}\n\nThe arguments must match the JSON Schema {_compact(removed)}".lstrip()

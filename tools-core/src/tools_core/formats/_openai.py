@@ -9,11 +9,12 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._format import Answer, Definition, Format, WireCall, parameters
 from tools_core.formats._history import argument_text, legal_id
 from tools_core.formats._media import PDF, PICTURES, Part, base64_of, data_url, description_of, file_name, parts_of
-from tools_core.formats._stream import AnswerError, Stream, data
+from tools_core.formats._stream import Stream, check_cut, data
 from tools_core.formats._strict import strict_schema
 from tools_core.text import is_blank
 
 _CALL = frozenset(("arguments", "function", "id", "index", "name", "type"))
+_LIMITS = ("length", "content_filter", "error")  # reasons of an end within the answer
 _AUDIO = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/wav": "wav", "audio/x-wav": "wav"}
 
 
@@ -30,16 +31,20 @@ class OpenAI(Format):
         ]
 
     def _read(self, response: Any) -> Iterable[WireCall]:
-        message = response
+        message, reason = response, None
         if isinstance(message, Mapping) and message.get("choices"):
-            message = data(data(message["choices"][0]).get("message"))
+            choice = data(message["choices"][0])
+            message, reason = data(choice.get("message")), choice.get("finish_reason")
         items = message
         if isinstance(message, Mapping):
             is_message = not message.keys().isdisjoint(("choices", "role", "tool_calls"))
             items = message.get("tool_calls") or [] if is_message else [message]
-        for call in self._items(items):
+        calls = self._items(items)
+        for number, call in enumerate(calls, 1):
             function = data(call.get("function"))
             if isinstance(function, Mapping) and "name" in function:
+                if reason in _LIMITS and number == len(calls):
+                    check_cut(reason, function["name"], function.get("arguments"))
                 yield call.get("id"), function["name"], function.get("arguments")
             elif call.get("type") != "custom":  # a call of a custom tool has no JSON arguments
                 self._reject(call)
@@ -60,7 +65,7 @@ class OpenAI(Format):
                 members = {key: value for key, value in call.items() if key not in _CALL and value is not None}
                 stream.piece(call.get("index"), call.get("id"), name, arguments, members)
             if reason := choice.get("finish_reason"):
-                stream.end(reason, is_cut=reason in ("length", "content_filter", "error"))
+                stream.end(reason, is_cut=reason in _LIMITS)
 
     def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
         tool_calls = [
@@ -115,15 +120,21 @@ class Responses(Format):
         return [head | _function(name, definition, strict=self.strict) for name, definition in definitions]
 
     def _read(self, response: Any) -> Iterable[WireCall]:
-        items = response
+        items, reason = response, None
         if isinstance(response, Mapping):
+            if response.get("status") == "incomplete":
+                reason = (response.get("incomplete_details") or {}).get("reason") or "incomplete"
             items = response["output"] if "output" in response and "type" not in response else [response]
-        for item in self._items(items):
+        items = self._items(items)
+        for number, item in enumerate(items, 1):
             kind = item.get("type", "message" if "role" in item else None)
             if not isinstance(kind, str) or kind.startswith("response."):
                 self._reject(item)
             if kind == "function_call":
-                yield _call(item)
+                _, name, arguments = call = _call(item)
+                if reason and number == len(items):
+                    check_cut(reason, name, arguments)
+                yield call
 
     def _read_chunk(self, stream: Stream, chunk: Any) -> None:
         kind = chunk.get("type") if isinstance(chunk, Mapping) else None
@@ -141,9 +152,6 @@ class Responses(Format):
                 stream.end("completed")
                 return
             stream.end((chunk["response"].get("incomplete_details") or {}).get("reason") or "incomplete", is_cut=True)
-        elif kind in ("error", "response.failed"):
-            error = chunk if kind == "error" else chunk["response"].get("error") or {}
-            raise AnswerError(f"the provider failed: {error.get('message')}")
 
     def _reply(self, text: str, calls: list[tuple[ToolCall, str]]) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = [{"role": "assistant", "content": text}] if text else []

@@ -42,7 +42,10 @@ class Stream:
         Raises TypeError for anything but a chunk, and AnswerError if it reports a failure.
         """
         self._deltas = []
-        self._read(self, data(chunk))
+        chunk = data(chunk)
+        if (failure := failure_of(chunk)) is not None:
+            raise AnswerError(failure)
+        self._read(self, chunk)
         return self._deltas
 
     @property
@@ -164,6 +167,31 @@ class _Part:
 
     def __str__(self) -> str:
         return f"`{self.name}`" + (f", {self.id}" if self.id else "")
+
+
+def failure_of(answer: Any) -> str | None:
+    """Return what a provider says about a failure, in any of the shapes that servers use; None for an answer."""
+    if not isinstance(answer, Mapping):
+        return None
+    kind, error = answer.get("type") or answer.get("object"), answer.get("error")
+    if error and kind not in ("message", "tool_use"):
+        body = error
+    elif kind in ("error", "response.failed"):
+        body = (answer.get("response") or {}).get("error") or answer
+    elif answer.keys() == {"detail"}:
+        body = answer["detail"]
+    else:
+        return None
+    body = data(body)
+    message = (body.get("message") or body.get("detail")) if isinstance(body, Mapping) else body
+    text = message if isinstance(message, str) else json.dumps(body, default=str)
+    return f"the provider failed: {text}"
+
+
+def check_cut(reason: object, name: str, arguments: Any) -> None:
+    """Raise AnswerError if an answer that ended at a limit has incomplete arguments in its last call."""
+    if not _Part(None, 0, value=arguments).is_complete():
+        raise AnswerError(f"the answer was cut off ({reason}) in the call `{name}`; raise the limit")
 
 
 def _text_id(id: object) -> str | None:
