@@ -103,22 +103,29 @@ def test_a_toolset_without_methods_has_no_tools():
     [
         ("requires_aproval", "requires_approval"),
         ("requiresApproval", "requires_approval"),
+        ("needs_approval", "requires_approval"),
+        ("human_approval", "requires_approval"),
+        ("approval_mode", "requires_approval"),
+        ("args_schema", "input_schema"),
+        ("params", "parameters"),
         ("identifier", "name"),
-        ("manage_timeout", "manages_timeout"),
+        ("readOnlyHint", "read_only"),
     ],
 )
-def test_a_misspelt_class_attribute_is_refused_with_the_option(name, option):
+def test_a_class_attribute_with_the_word_of_another_framework_is_refused(name, option):
     with pytest.raises(DefinitionError, match=f"no option '{name}'; did you mean '{option}'"):
         type("Remove", (Tool,), {name: True, "execute": lambda self: None})
 
 
-@pytest.mark.parametrize("name", ["_readonly", "names", "url", "index", "timeouts", "api_key", "repeat", "limit"])
+@pytest.mark.parametrize(
+    "name", ["_readonly", "timeout_s", "readonly", "parameter", "idempotency", "description_", "approved_by", "limit"]
+)
 def test_private_names_and_helper_attributes_are_allowed(name):
     new_tool = type("Remove", (Tool,), {name: "x", "params_of": lambda self: 1, "execute": lambda self: None})
     assert getattr(new_tool, name) == "x"
 
 
-def test_a_misspelt_attribute_of_an_instance_is_refused():
+def test_an_instance_cannot_lose_approval_by_a_misspelt_attribute():
     class Remove(Tool):
         """Remove."""
 

@@ -12,10 +12,12 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
+from datetime import date
 
 import pytest
 
-from tools_core import Context, DefinitionError, Registry, Tool, ToolCall, Toolset, tool
+from tools_core import Context, DefinitionError, Parameter, Registry, Tool, ToolCall, Toolset, command, tool
 
 OPTIONS = {"requires_approval": True, "destructive": True, "timeout": 7, "tags": ["disk"]}
 
@@ -599,6 +601,51 @@ def test_a_closed_standard_stream_ends_no_command_with_a_traceback(workspace, cl
     command = f"{sys.executable} -P -m tools_core --version {closed}"
     done = subprocess.run(["sh", "-c", command], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_defaults_of_nested_parameters_are_applied_at_every_level():
+    country = Parameter("country", str, default="NO")
+    address = Parameter("address", dict, default={}, properties=[country, Parameter("day", date, default="2026-01-02")])
+
+    class Order(Tool):
+        """Order."""
+
+        parameters = [
+            Parameter("shipping", dict, properties=[address]),
+            Parameter("parcels", list, default=[{}], properties=[Parameter("weight", int, default=1)]),
+        ]
+
+        def execute(self, shipping, parcels):
+            return [
+                shipping["address"]["country"],
+                shipping["address"]["day"].year,
+                *(each["weight"] for each in parcels),
+            ]
+
+    order = Order()
+    assert order.call(shipping={}).output == ["NO", 2026, 1]
+    assert order.call(shipping={"address": {"country": "SE"}}, parcels=[{}, {"weight": 2}]).output == ["SE", 2026, 1, 2]
+    order.call(shipping={}).output.clear()
+    assert order.input_schema["properties"]["shipping"]["properties"]["address"]["default"] == {}
+
+
+@pytest.mark.parametrize(
+    ("hint", "fix"),
+    [(dict[str], "write dict[str, int]"), (list[int, str], "write list[str]"), (Mapping[str], "write dict[str, int]")],
+)
+def test_a_hint_with_the_wrong_number_of_types_is_explained(hint, fix):
+    def show(values):
+        """Show."""
+
+    show.__annotations__ = {"values": hint}
+    with pytest.raises(DefinitionError, match=rf"`values`: .* must have \d types?; {re.escape(fix)}"):
+        tool(show)
+
+
+@pytest.mark.parametrize("words", [("help", "call"), ("-h", "call"), ("--help", "call"), ("call", "--help")])
+def test_every_spelling_of_help_shows_the_help_of_a_command(capsys, words):
+    assert command.main([*words]) == 0
+    assert "--yes" in capsys.readouterr().out
 
 
 PLANTED = "json tomllib tools_core tools_runtime asyncio sitecustomize re pickle platform pydantic subprocess"

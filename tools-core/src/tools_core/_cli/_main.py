@@ -78,7 +78,7 @@ def _run(words: list[str]) -> int:
         os.environ["ASK_TOOLS_DEBUG"] = "1"
         return _run(rest)
     if name in ("-h", "--help", "help"):
-        return _write_help()
+        return run_parser(sub_command(rest[0]), ["--help"]) if rest else _write_help()
     if name in ("-V", "--version"):
         write(f"ask-tools {__version__}")
         return 0

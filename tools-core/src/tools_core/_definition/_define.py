@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -227,7 +226,7 @@ def _from_schema(signature: Signature, owner: str, input_schema: dict[str, Any])
 def _from_parameters(signature: Signature, owner: str, parameters: Sequence[Parameter]) -> Spec:
     _check_kinds(signature)
     schema = schema_of_parameters(owner, parameters)
-    factories = {item.name: partial(deepcopy, item.default) for item in parameters if item.has_default}
+    factories = {item.name: item.default_argument for item in parameters if item.has_default}
     converters = {item.name: convert for item in parameters if (convert := item.converter)}
     spec = Spec(
         input_schema=schema,

@@ -8,7 +8,7 @@ from typing import Any
 
 from tools_core._definition._hints._annotations import Reading, Unsupported
 from tools_core._definition._hints._classes import object_schema
-from tools_core._definition._hints._converters import Converter, array, members
+from tools_core._definition._hints._converters import Converter, Problems, array, members
 from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._reader import Reader
 from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
@@ -107,6 +107,11 @@ class Parameter:
         """A copy of the default; None without a default, see `has_default`."""
         return deepcopy(self._schema.get("default"))
 
+    def default_argument(self) -> Any:
+        """Return the default as the type hint, for a call without the argument."""
+        convert = self.converter
+        return convert(self.default, (None, self.name), Problems()) if convert else self.default
+
     @property
     def enum(self) -> list[Any] | None:
         return deepcopy(self._schema.get("enum"))
@@ -167,7 +172,8 @@ class Parameter:
     def _read_properties(self, properties: Sequence[Parameter]) -> Reading:
         schema = schema_of_parameters(f"Parameter {self.name!r}", properties)
         converters = {part.name: convert for part in properties if (convert := part.converter)}
-        return schema, members(converters) if converters else None
+        defaults = {part.name: part._schema["default"] for part in properties if part.has_default}
+        return schema, members(converters, defaults=defaults) if converters or defaults else None
 
     def _read_hint(self, hint: Any) -> Reading:
         reader = Reader()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from functools import lru_cache
 from typing import Any, TypedDict
 
 from tools_core._definition._parameter import Parameter
@@ -20,8 +19,21 @@ FLAGS = ("requires_approval", "repair", "stateful", "manages_timeout", "deferred
 # Options that the definition is built from. They cannot change afterwards.
 SCHEMAS = ("input_schema", "output_schema", "parameters", "examples")
 
-# Names for options in the original libraries and elsewhere.
-_SYNONYMS = {"identifier": "name", "params": "parameters", "param": "parameters", "parameter": "parameters"}
+# Words of other frameworks and of the original libraries, each with the option that it means here.
+_FOREIGN = {
+    **dict.fromkeys(("args_schema", "inputSchema", "parameters_schema", "params_json_schema"), "input_schema"),
+    "func": "execute",
+    "identifier": "name",
+    "params": "parameters",
+    "readOnlyHint": "read_only",
+    "destructiveHint": "destructive",
+    "idempotentHint": "idempotent",
+    "openWorldHint": "open_world",
+}
+# A tool that is meant to need approval must not run without it because of a word.
+_is_approval = re.compile(
+    r"((needs?|requires?|ask_?for|human|user)_?)?app?rov(al|e)(_?(required|needed|mode))?", re.IGNORECASE
+).fullmatch
 
 
 class Options(TypedDict, total=False):
@@ -74,32 +86,33 @@ def check_name(name: object, owner: str) -> str:
     return name
 
 
-@lru_cache(maxsize=1024)
-def misspelt(name: str) -> str | None:
-    """Return the option that `name` misspells; None for an option and for any other name."""
-    if name in OPTIONS or name.startswith("_") or len(name) < 6:
+def right_word(name: str) -> str | None:
+    """Return the option for a word of another framework, None for any other name."""
+    if name == "requires_approval":
         return None
-    for option in get_close_matches(name.lower(), OPTIONS, n=1, cutoff=0.85):
-        return option if name not in (f"{option}s", option.removesuffix("s")) else None
-    return None
+    return "requires_approval" if _is_approval(name) else _FOREIGN.get(name)
 
 
 def check_class_attributes(cls: type, owner: str) -> None:
-    """Refuse attributes of a tool class that look like options but are not."""
+    """Refuse attributes of a tool class with the words of other frameworks, which would have no effect."""
     for name, value in vars(cls).items():
-        option = _SYNONYMS.get(name) or misspelt(name)
-        if option and not callable(value) and not is_computed(value):
-            raise DefinitionError(
-                f"{owner}: a tool has no option {name!r}; did you mean {option!r}? "
-                "Give an attribute with another purpose another name"
-            )
+        if (option := right_word(name)) and not is_computed(value) and not inspect.isroutine(value):
+            raise DefinitionError(no_option(owner, name, option))
+
+
+def no_option(owner: str, name: str, option: str) -> str:
+    """Return the message for an attribute with the word of another framework."""
+    return (
+        f"{owner}: a tool has no option {name!r}; did you mean {option!r}? "
+        "Give an attribute with another purpose another name"
+    )
 
 
 def check_options(options: Iterable[str], owner: str) -> None:
     """Refuse unknown options of `@tool(...)`."""
     for name in options:
         if name not in OPTIONS:
-            option = _SYNONYMS.get(name) or misspelt(name) or next(iter(closest(name, OPTIONS, 1)), None)
+            option = right_word(name) or next(iter(closest(name, OPTIONS, 1)), None)
             advice = f"did you mean {option!r}?" if option else f"it has {', '.join(OPTIONS)}"
             raise DefinitionError(f"{owner}: @tool has no option {name!r}; {advice}")
 

@@ -24,7 +24,8 @@ from tools_core._tools._options import (
     check_option,
     derive_name,
     is_computed,
-    misspelt,
+    no_option,
+    right_word,
 )
 from tools_core._values._context import Context
 from tools_core._values._effects import Effects
@@ -138,8 +139,8 @@ class Tool:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in OPTIONS:
             check_option(name, value, type(self).__qualname__)
-        elif option := misspelt(name):
-            raise DefinitionError(f"{type(self).__qualname__} has no option {name!r}; did you mean {option!r}?")
+        elif (option := right_word(name)) == "requires_approval" and not callable(value):
+            raise DefinitionError(no_option(type(self).__qualname__, name, option))
         super().__setattr__(name, value)
         if name in HINTS:
             check_hints(self, type(self).__qualname__)

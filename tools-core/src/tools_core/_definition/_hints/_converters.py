@@ -8,6 +8,7 @@ paths.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeAlias
 
 from tools_core._values._problem import Path, Problem
@@ -82,14 +83,19 @@ def entries(key: Converter | None, value: Converter | None) -> Converter:
     return convert
 
 
-def members(converters: Mapping[str, Converter], factory: Callable[..., Any] | None = None) -> Converter:
-    """Convert the members of an object that have a converter; `factory` creates an instance, or raises."""
+def members(
+    converters: Mapping[str, Converter],
+    factory: Callable[..., Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Converter:
+    """Convert the members of an object that have a converter, defaults included; `factory` creates an instance."""
 
     def convert(value: Any, path: Path, problems: Problems) -> Any:
         if type(value) is not dict:
             return None
         before = len(problems)
-        converted = dict(value)
+        missing = {name: default for name, default in defaults.items() if name not in value} if defaults else {}
+        converted = {**value, **deepcopy(missing)}
         for name, converter in converters.items():
             if name in converted:
                 converted[name] = converter(converted[name], (path, name), problems)

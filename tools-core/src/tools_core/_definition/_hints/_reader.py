@@ -80,6 +80,10 @@ class Reader:
     def _read_generic(self, hint: Any, origin: Any) -> Reading:
         args = get_args(hint)
         if origin in _COLLECTIONS or origin in _MAPPINGS:
+            count = 2 if origin in _MAPPINGS else 1
+            if origin is not tuple and len(args) != count:
+                example = "dict[str, int]" if count == 2 else "list[str]"
+                raise Unsupported(f"{hint_name(hint)} must have {count} type{'s' * (count > 1)}", f"write {example}")
             return self._read_container(origin, args)
         if origin is Union or origin is UnionType:
             return read_union([self.read(arg) for arg in args], self.defs)
