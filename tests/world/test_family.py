@@ -6,6 +6,7 @@ import itertools
 import json
 import sqlite3
 import threading
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import pytest
@@ -866,3 +867,78 @@ def test_the_first_events_of_a_stream_can_be_taken_apart(is_async, is_stored, ar
     next(iter(stream))
     del stream
     assert agent.generate(**options).interrupted is False
+
+
+@pytest.mark.parametrize("kind", ["batch", "one by one", "sub-agent", "approved"])
+def test_a_limit_of_tool_calls_holds_for_the_run_with_its_sub_agents(kind, write, delete, written, store):
+    batch = [call("write", str(at), name=str(at)) for at in range(5)]
+    if kind == "batch":
+        model, tools = ScriptedProvider(batch, "done"), [write]
+    elif kind == "one by one":
+        model, tools = ScriptedProvider(*([each] for each in batch), "done"), [write]
+    elif kind == "sub-agent":
+        model = ScriptedProvider([call("clerk", prompt="a")], "the clerk was stopped")
+        tools = [agent_tool(ScriptedProvider(*([each] for each in batch), "done"), write)]
+    else:
+        model, tools = ScriptedProvider([call("delete", str(at), name=str(at)) for at in range(5)], "done"), [delete]
+    limit = 4 if kind == "sub-agent" else 3
+    agent = Agent(Session(store=store), model=model, tools=tools, max_tool_calls=limit)
+    response = agent.generate("x")
+    if kind == "approved":
+        assert response.interrupt_reason == "approval_required"
+        for request in response.pending:
+            agent.session.approve(request["call_id"])
+        response = agent.generate()
+    assert len(written) == 3
+    if kind == "sub-agent":
+        assert response.completed
+        assert "max_tool_calls" in results(agent.session)[0].content
+        return
+    assert (response.outcome, response.interrupt_reason) == ("interrupted", "max_tool_calls")
+    if kind != "one by one":
+        assert len(agent.session.pending_tool_calls) == 2
+    assert agent.generate().completed or kind == "approved"
+    assert len(written) in (5, 3)
+
+
+@dataclass
+class Desk:
+    """A context that is not a mapping."""
+
+    user: str
+    notes: list[str] = field(default_factory=list)
+
+
+def test_a_context_may_be_any_object():
+    @tool
+    def note(context: Context, text: str) -> str:
+        """Note something."""
+        context.state.notes.append(text)
+        return f"{context.state.user}: {', '.join(context.state.notes)}"
+
+    seen = []
+
+    class Check(Guardrail):
+        def process_input(self, messages, context):
+            seen.append(context.user)
+
+    clerk = agent_tool(first_then(call("note", text="inner")), note, output_budget=None)
+    model = ScriptedProvider(
+        [call("note", "1", text="a"), call("clerk", "2", prompt="go"), call("note", "3", text="b")], "done"
+    )
+    agent = Agent(
+        context=Desk("ann"),
+        model=model,
+        tools=[note, clerk],
+        instructions=lambda context: f"You help {context.user}.",
+        guardrails=[Check],
+    )
+    desk = Desk("bob")
+    agent.generate("x", context=desk)
+    assert agent.session[0].content == "You help bob."
+    assert seen == ["bob"]
+    assert desk.notes == ["a", "inner", "b"]
+    assert results(agent.session)[0].content == "bob: a"
+    agent.model = ScriptedProvider("hello")
+    agent.generate("y")
+    assert (seen[-1], agent.context) == ("ann", Desk("ann"))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack
 from tools_agent._loop._active import ActiveRuns
 from tools_agent._loop._drive import calling_back
 from tools_agent._loop._run import Run
+from tools_agent._loop._state import state_of
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import System, Usage, User
 from tools_agent._options import (
@@ -49,8 +49,8 @@ class _AsTool:
 class Agent(Generic[ContextT, OutputT]):
     """A model that calls tools until it has replied. Options are class attributes or arguments of the constructor.
 
-    `class Clerk(Agent[Context, Answer])` tells type checkers the types of its context, a TypedDict or another mapping,
-    and of `response.output`.
+    `class Clerk(Agent[Context, Answer])` tells type checkers the types of its context, such as a
+    TypedDict or a dataclass, and of `response.output`.
 
     ```python
     class Clerk(Agent):
@@ -84,6 +84,7 @@ class Agent(Generic[ContextT, OutputT]):
         max_session_steps: The same limit for the whole session.
         max_tokens: The number of tokens, of input and output, after which a run is interrupted.
         max_cost: The price in US dollars after which a run is interrupted; needs the extra `prices`.
+        max_tool_calls: The number of tool calls that a run may make; it is interrupted before the next one.
         output_budget: The number of characters of one result that the model sees, or None. The model can read the
             rest with the tool `read_output`.
         loop_detection: Warn a model that repeats a call, and end the run if it continues.
@@ -120,6 +121,7 @@ class Agent(Generic[ContextT, OutputT]):
     max_session_steps: int | None = None
     max_tokens: int | None = None
     max_cost: float | None = None
+    max_tool_calls: int | None = None
     output_budget: int | None = 30_000
     loop_detection: bool = True
     skills: Any = None
@@ -149,7 +151,7 @@ class Agent(Generic[ContextT, OutputT]):
         Args:
             session: The session to continue; or, with a `store`, the id of a session, which is created if the store
                 has no such session. By default a new session.
-            context: Values for tools, guardrails and options that are functions.
+            context: Values for tools, guardrails and options that are functions: a mapping, or any other object.
             store: The store of sessions, such as `SQLiteStore`.
             output: The type of replies.
             **options: See the class; they take precedence over class attributes.
@@ -158,14 +160,16 @@ class Agent(Generic[ContextT, OutputT]):
         self.parts = Parts(self)
         self.runs = ActiveRuns()
         self.with_cut_output: set[str] = set()  # the keys of sessions
-        self.context: dict[str, Any] = {"token_usage": Usage(), **dict(context or {})}
+        self.context: Any = context  # a mapping has the tokens of all runs, too
+        if context is None or isinstance(context, Mapping):
+            self.context = {"token_usage": Usage(), **dict(context or {})}
         own = {**options, "output": output} if output is not None else options
         check_options(own, "an agent")
         vars(self).update(own)
         self.name = self.name or "agent"
         if not is_function(self.skills):
             self.skills = skills_of(self.skills)
-        if isinstance(self.skills, Skills):
+        if isinstance(self.skills, Skills) and isinstance(self.context, dict):
             self.context["skills"] = self.skills
         self.parts.check()
         if session is not None and not isinstance(session, Session | str):
@@ -233,7 +237,7 @@ class Agent(Generic[ContextT, OutputT]):
         Args:
             prompt: The user's message.
             files: Images, Audio or Files of the prompt, or dicts with `data` in base64 and `media_type`.
-            context: Values for this run, in addition to the agent's.
+            context: Values for this run: a mapping in addition to the agent's, or any other object instead of it.
             session: A session instead of the agent's, or its id in the store: one agent may run several at once.
             **options: Options for this run instead of the agent's, such as `model`, `instructions`, `tools`, `output`
                 or `max_steps`.
@@ -337,7 +341,8 @@ class Agent(Generic[ContextT, OutputT]):
     def count(self, usage: Usage) -> None:
         """Add tokens to `context["token_usage"]`."""
         with self._lock:
-            self.context["token_usage"] += usage
+            if isinstance(self.context, dict):
+                self.context["token_usage"] += usage
 
     def open_session(
         self, id: str | None, store: Store | None, *, parent: Session | None = None, call: str = ""
@@ -355,7 +360,7 @@ class Agent(Generic[ContextT, OutputT]):
         self,
         prompt: str | User | None = None,
         files: Sequence[Any] | None = None,
-        context: Mapping[str, Any] | None = None,
+        context: Any = None,
         session: Session | str | None = None,
         *,
         call: Context | None = None,
@@ -371,24 +376,13 @@ class Agent(Generic[ContextT, OutputT]):
         check_options(options, "a run", RUN_NAMES)
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
         found = self.session if session is None else self._find_session(session)
-        state = self._state(context, call, is_part=is_part)
+        state = state_of(self.context, context, call, is_part=is_part)
         setup = Setup(self, options, state, found)
         parts = Parts(setup, self.parts, setup.own) if setup.own else self.parts
         return Run(
             self, found, setup, parts.for_run(), message, state, is_by_id=isinstance(session, str), call=call,
             is_part=is_part, is_async=is_async,
         )  # fmt: skip
-
-    def _state(self, context: Mapping[str, Any] | None, call: Context | None, *, is_part: bool) -> Mapping[str, Any]:
-        """Return the state of a run: the caller's own object over the agent's values, or a new dict."""
-        if call is not None and is_part:
-            return call.state
-        if call is not None:
-            inherited = {name: value for name, value in call.state.items() if name not in ("skills", "token_usage")}
-            return {**inherited, **self.context}
-        if isinstance(context, MutableMapping):
-            return ChainMap(context, self.context)
-        return {**self.context, **(context or {})}
 
     def _find_session(self, session: Session | str) -> Session:
         if isinstance(session, str):

@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     max_session_steps: int | None
     max_tokens: int | None
     max_cost: float | None
+    max_tool_calls: int | None
     output_budget: int | None
     loop_detection: bool
     skills: Any
@@ -70,7 +71,8 @@ NAMES = (*Options.__annotations__, "output")
 RUN_NAMES = tuple(name for name in NAMES if name not in ("name", "heal"))  # for one run
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # the places between the words of a name
 _LIMITS = {  # the smallest value of each limit; None is no limit
-    "max_steps": 1, "max_session_steps": 1, "max_tokens": 1, "output_budget": 1, "definition_budget": 0,
+    "max_steps": 1, "max_session_steps": 1, "max_tokens": 1, "max_tool_calls": 1, "output_budget": 1,
+    "definition_budget": 0,
 }  # fmt: skip
 _NUMBERS = {"output_retries": 0, "max_depth": 0}
 _SECONDS = {"timeout": "seconds", "tool_timeout": "seconds", "max_cost": "US dollars"}

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from tools_agent._guardrails import Modification, Tripwire
 from tools_agent._messages import Usage
 
-ContextT = TypeVar("ContextT", bound=Mapping[str, Any], default=Mapping[str, Any])
+ContextT = TypeVar("ContextT", default=Mapping[str, Any])
 OutputT = TypeVar("OutputT", default=str)
 
 

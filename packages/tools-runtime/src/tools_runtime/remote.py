@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,11 +14,11 @@ from tools_core import Context, Result, ToolError
 from tools_runtime._events import describe_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tools_core import ToolCall
 
-    PackedContext = tuple[dict[str, Any], dict[str, bytes | str], bool]
+    PackedContext = tuple[dict[str, Any], dict[str, bytes | str] | bytes | str, bool]
 
 __all__ = ["RemoteError", "State", "describe_error", "pack_context", "pack_result", "unpack_context", "unpack_result"]
 
@@ -38,12 +39,15 @@ def pack_context(call: ToolCall, context: Context, dump: Callable[[Any], bytes])
         "call_id": context.call_id or call.id,
         "run_id": context.run_id,
     }
-    items: dict[str, bytes | str] = {}
-    for key, value in context.state.items():
+
+    def packed(value: Any) -> bytes | str:
         try:
-            items[key] = dump(value)
+            return dump(value)
         except Exception as error:  # noqa: BLE001  (a user's class may fail in any way)
-            items[key] = describe_error(error)
+            return describe_error(error)
+
+    state = context.state
+    items = {key: packed(value) for key, value in state.items()} if isinstance(state, Mapping) else packed(state)
     return parts, items, context.on_progress is not None
 
 
@@ -55,7 +59,7 @@ def unpack_context(packed: PackedContext, load: Callable[[bytes], Any], report: 
     parts, items, wants_progress = packed
     context = Context(
         **parts,
-        state=State(items, load),
+        state=State(items, load) if isinstance(items, dict) else _object(items, load),
         on_progress=report if wants_progress else None,
         on_ask=_cannot_ask,
         enforced=False,  # the caller's process watches the time, and kills
@@ -65,6 +69,23 @@ def unpack_context(packed: PackedContext, load: Callable[[bytes], Any], report: 
 
 def _cannot_ask(question: object) -> NoReturn:  # noqa: ARG001  (called by Context.ask)
     raise ToolError("a tool in another process cannot ask the user: run it in this process", "unavailable")
+
+
+def _object(item: bytes | str, load: Callable[[bytes], Any]) -> Any:
+    """Return a state that is not a mapping; one that could not be sent raises an error with the reason when used."""
+    if isinstance(item, bytes):
+        return load(item)
+    return _Refused(item)
+
+
+class _Refused:
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ToolError(f"the state of the call could not be sent to this process: {self._reason}", "unavailable")
 
 
 class State(dict[str, Any]):

@@ -25,7 +25,7 @@ class Context:
 
     Args:
         workspace: The folder that file tools stay inside.
-        state: The caller's own mapping, passed unchanged.
+        state: The caller's own mapping or other object, passed unchanged; by default an empty dict.
         timeout: The seconds from now until calls must have ended.
         call_id: The provider's id of the call.
         run_id: The id of one conversation or batch, the key of whatever tools remember between calls; random if it is
@@ -40,7 +40,7 @@ class Context:
         self,
         *,
         workspace: str | os.PathLike[str] | None = None,
-        state: Mapping[str, Any] | None = None,
+        state: Any = None,
         timeout: float | None = None,
         call_id: str | None = None,
         run_id: str | None = None,
@@ -49,7 +49,7 @@ class Context:
         enforced: bool = True,
     ) -> None:
         self._workspace = workspace
-        self.state: Mapping[str, Any] = {} if state is None else state
+        self.state: Any = {} if state is None else state
         self.timeout = timeout
         self.timeout_set_by = "the caller"
         self.deadline = None if timeout is None else _after(timeout)

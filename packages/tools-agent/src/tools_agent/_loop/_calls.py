@@ -64,7 +64,21 @@ class Calls:
         for call, result in pairs:
             if result is not None:
                 yield from self._receive(call, result, notify=True)
-        calls = [call for call, result in pairs if result is None]
+        ready = [call for call, result in pairs if result is None]
+        allowed = run.budget.take_calls(len(ready))
+        try:
+            yield from self._run_batch(ready[:allowed], context)
+        finally:
+            if unused := allowed - len(self._started):
+                run.budget.return_calls(unused)
+        if allowed < len(ready) and self.halted is None and not self._is_waiting():
+            raise Interrupted("max_tool_calls")
+
+    def _is_waiting(self) -> bool:
+        return bool(self._session.pending_approvals or self._session.pending_questions)
+
+    def _run_batch(self, calls: Sequence[ToolCall], context: Context) -> Steps:
+        run = self._run
         source = self._source = self._source_of(calls, context)
         try:
             run.check()  # again, since an interrupt reaches the calls only from now on

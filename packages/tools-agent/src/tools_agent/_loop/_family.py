@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from threading import RLock
 from typing import Any
 
 from tools_agent._messages import Usage
 from tools_agent._response import Interrupted
+
+LIMITS = ("max_steps", "max_tokens", "max_cost", "max_tool_calls")  # the options that are limits for the family
 
 
 def run_of(caller: object) -> Any:
@@ -27,6 +30,7 @@ class Budget:
         usage: The tokens.
         cost: The price in US dollars, if a limit needs it.
         steps: The requests for a reply.
+        calls: The tool calls.
         needs_price: Whether a limit is a price.
         before: What an earlier run had used that waited for the user, and that this one continues.
     """
@@ -36,6 +40,7 @@ class Budget:
         self.usage = Usage()
         self.cost = 0.0
         self.steps = 0
+        self.calls = 0
         self.before: Mapping[str, Any] = {}
         self._limits = limits
         self._is_part = is_part  # its replies are those of a program, not of a model
@@ -53,7 +58,7 @@ class Budget:
     def spent(self) -> dict[str, float]:
         """Return what counts towards each limit."""
         tokens = self.usage.input_tokens + self.usage.output_tokens
-        spent = {"max_steps": self.steps, "max_tokens": tokens, "max_cost": self.cost}
+        spent = {"max_steps": self.steps, "max_tokens": tokens, "max_cost": self.cost, "max_tool_calls": self.calls}
         return {name: value + self.before.get(name, 0) for name, value in spent.items()}
 
     def check(self, *, is_step: bool = False) -> None:
@@ -69,9 +74,31 @@ class Budget:
         """Return the name of a limit that has been reached."""
         for name, value in self.spent().items():
             limit = self._limits[name]
-            if limit is not None and value >= limit:
+            if limit is not None and value >= limit and name != "max_tool_calls":
                 return name
         return None if self._outer is None else self._outer._reached()
+
+    def take_calls(self, number: int) -> int:
+        """Count calls that are about to run, and return how many of them the limits allow."""
+        with self._lock:
+            allowed = min(number, self._calls_left())
+            self._count_calls(allowed)
+            return allowed
+
+    def return_calls(self, number: int) -> None:
+        """Forget calls that were counted but have not run."""
+        with self._lock:
+            self._count_calls(-number)
+
+    def _calls_left(self) -> int:
+        limit = self._limits["max_tool_calls"]
+        own = sys.maxsize if limit is None else max(0, int(limit - self.spent()["max_tool_calls"]))
+        return own if self._outer is None else min(own, self._outer._calls_left())
+
+    def _count_calls(self, number: int) -> None:
+        self.calls += number
+        if self._outer is not None:
+            self._outer._count_calls(number)
 
     def _count_step(self) -> None:
         self.steps += 1

@@ -15,7 +15,7 @@ from tools_agent._events import Interrupt
 from tools_agent._loop._calls import WAITING, Calls
 from tools_agent._loop._checks import Checks
 from tools_agent._loop._drive import Do, Steps, call_back
-from tools_agent._loop._family import Budget, run_of
+from tools_agent._loop._family import LIMITS, Budget, run_of
 from tools_agent._loop._replies import Replies
 from tools_agent._loop._run_hooks import RunHooks
 from tools_agent._loop._sources import AsyncSource, Source
@@ -76,7 +76,7 @@ class Run:
         self.depth: int = 0 if self.caller is None else self.caller.depth + 1
         self.blocks = session.store is not None
         self.id = uuid4().hex
-        limits = {name: getattr(options, name) for name in ("max_steps", "max_tokens", "max_cost")}
+        limits = {name: getattr(options, name) for name in LIMITS}
         self.budget: Budget = Budget(limits, None if self.caller is None else self.caller.budget, is_part=is_part)
         self.response: Response[Any] | None = None
         self.calls = Calls(self)

@@ -11,6 +11,7 @@ from uuid import uuid4
 from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
 from tools_agent._loop._drive import adrive, drive
 from tools_agent._loop._family import run_of
+from tools_agent._loop._state import inherited_from
 from tools_agent._messages import Assistant, User
 from tools_core import Context, Effects, Result, Tool, ToolError
 
@@ -51,7 +52,7 @@ class AgentTool(Tool):
             )
         if not isinstance(agent, type):
             return Delegation(self, agent, context, {"prompt": prompt}).start()
-        new: Any = agent(context=_inherited(context))
+        new: Any = agent(context=inherited_from(context.state))
         return Delegation(self, new, context, {"prompt": prompt}, close=new.close).start()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
@@ -158,11 +159,6 @@ class Delegation:
             "pending": list(response.pending),
         }  # fmt: skip
         return Result.error(f"{name} waits for the user", type="approval_required", metadata={"pending": pending})
-
-
-def _inherited(context: Context) -> dict[str, Any]:
-    """Return the caller's values, except the values that each agent has itself."""
-    return {name: value for name, value in context.state.items() if name not in ("skills", "token_usage")}
 
 
 def _session_of(agent: Any, caller: Run | None, context: Context) -> tuple[Session, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -123,9 +124,12 @@ class _Results(Bounded["Request", _Stored]):
 
 def _request(call: ToolCall, tool: Tool, context: Context) -> Request | None:
     """Return everything that a result depends on; None if that is not plain JSON."""
-    state, workspace = {}, context.workspace
+    state: Any = {}
+    workspace = context.workspace
     if tool.takes_context:
-        state = {name: value for name, value in context.state.items() if name not in _TRACE}
+        state = context.state
+        if isinstance(state, Mapping):
+            state = {name: value for name, value in state.items() if name not in _TRACE}
     arguments, state_text = canonical_or_none(arguments_of(call)), canonical_or_none(state)
     if arguments in (None, "null") or state_text is None:
         return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, MutableMapping
 
     from opentelemetry.trace import TracerProvider
 
@@ -60,8 +61,8 @@ class OpenTelemetry:
         outside, inside = self._context.get_current(), self._trace.set_span_in_context(span)
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier, inside)
-        if carrier:  # tools write into the first mapping, which is the caller's
-            context.state = ChainMap(context.state, carrier)  # type: ignore[arg-type]
+        if carrier and isinstance(context.state, Mapping):  # tools write into the first mapping, which is the caller's
+            context.state = ChainMap(cast("MutableMapping[str, Any]", context.state), carrier)
         self._context.attach(inside)
         try:
             result: Result = yield
