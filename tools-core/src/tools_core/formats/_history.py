@@ -35,5 +35,5 @@ def argument_text(call: ToolCall) -> str:
     """Return the arguments of a call as the text of a JSON object; valid text is unchanged."""
     arguments, text = argument_object(call), (call.raw or "").strip()
     # Some servers refuse halves of surrogate pairs, and a text that has them in escapes.
-    is_valid = text and "invalid_json" not in arguments and text.isascii() and "\\ud" not in text.lower()
+    is_valid = text[:1] == "{" and "invalid_json" not in arguments and text.isascii() and "\\ud" not in text.lower()
     return text if is_valid else json.dumps(arguments, ensure_ascii=False)
