@@ -54,6 +54,10 @@ class Terminal:
 
         self._read_until(is_shown, f"{texts} without {without!r}")
 
+    def wait_until(self, condition):
+        """Wait until a condition holds, while the terminal goes on."""
+        self._read_until(condition, "a condition")
+
     def wait_for_end(self):
         self._read_until(lambda: self.process.poll() is not None, "the end")
         return self.process.returncode

@@ -229,6 +229,20 @@ def test_a_summary_replaces_old_messages_for_the_model(open_chat, model):
 
 
 @pytest.mark.slow
+def test_prompts_that_are_typed_together_are_all_answered_in_one_session(open_chat, model):
+    held = threading.Event()
+    model.replies = [[held, "One."], ["Two."], ["Three."], ["Four."]]
+    chat = open_chat(model="openai:gpt-5")
+    chat.wait_for(READY)
+    chat.type("first\rsecond\rthird\r")
+    chat.wait_for("> first", "second", "third")
+    held.set()
+    chat.wait_until(lambda: model.requests and model.texts()[-1] == "third")
+    assert model.texts() == ["first", "second", "third"]
+    assert "is in use" not in chat.text
+
+
+@pytest.mark.slow
 def test_the_model_is_changed_and_its_cost_is_listed(open_chat, model):
     model.replies = [["Four."]]
     chat = open_chat()
