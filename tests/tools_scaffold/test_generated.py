@@ -21,6 +21,7 @@ ALL_TYPES = (
 )
 ANY_TEXT = '"It’s" – in C:\\temp, ‘or’ """'
 ANY_PARAMS = 'city:str="–\\ n" "– C:\\new ‘x’", units:–|F'
+QUOTES = "answer:str, unit:it's|b|\N{GRINNING FACE}, type:int, list:list[str]?"
 LONG_LINES = ", ".join(f'parameter_{number}:list[datetime]? "{"word " * 15}"' for number in range(9))
 KINDS = [
     pytest.param("weather", {}, id="function"),
@@ -28,6 +29,7 @@ KINDS = [
     pytest.param("n" * 40, {"style": "toolset", "params": LONG_LINES}, id="toolset, long lines"),
     pytest.param("quotes", {"params": ANY_PARAMS}, id="function, ambiguous characters"),
     pytest.param("more-quotes", {"style": "toolset", "params": ANY_PARAMS}, id="toolset, ambiguous characters"),
+    pytest.param("zodiac", {"style": "toolset", "params": QUOTES}, id="toolset, quotes and names of its code"),
     pytest.param("random", {"style": "function", "params": ALL_TYPES, "license": "none"}, id="function, all types"),
 ]
 

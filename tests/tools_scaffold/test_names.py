@@ -51,7 +51,12 @@ def test_tools_use_underscores_and_distributions_use_hyphens(text, tool, tmp_pat
         ("class", "is a Python keyword; try my-class"),
         ("print", "is a Python builtin, which the tool would hide; try my-print"),
         ("tools-core", "names tools-core, a package of ask-tools; try my-core"),
+        ("code", "names tools-code, a package of ask-tools; try my-code"),
+        ("tools_workspace", "names tools-workspace, a package of ask-tools; try my-workspace"),
         ("pytest", "is a name that the generated code uses; try my-pytest"),
+        ("contract", "is a name that the generated code uses; try my-contract"),
+        ("con", "is the name of a device on Windows, which a file cannot have; try my-con"),
+        ("Com1", "is the name of a device on Windows, which a file cannot have; try my-com1"),
         ("test-weather", "would be collected by pytest as a test; try my-test-weather"),
     ],
 )

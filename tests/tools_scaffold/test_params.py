@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,12 @@ def test_every_text_becomes_python_or_is_refused_in_one_line(params):
         ast.parse(module(params))
     except ScaffoldError as error:
         assert str(error).isprintable()
+
+
+@pytest.mark.parametrize("choices", ["it's|b", "\N{GRINNING FACE}|b", "\\|b", "é|b"])
+def test_the_cases_of_a_tool_are_toml_for_every_choice(choices):
+    files = plan_package("weather", into=Path(__file__).parent, params=f"unit:{choices}").files
+    case = tomllib.loads(files["evals/weather.toml"])["case"][0]
+    choice = choices.removesuffix("|b")
+    assert case["expect"]["arguments"] == {"unit": choice}
+    assert json.dumps(choice, ensure_ascii=False) in case["question"]

@@ -18,11 +18,14 @@ MAX_LENGTH = 40  # keeps generated lines short enough
 _well_formed = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*").fullmatch
 _word_start = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
-_PACKAGES = frozenset(
-    {"adapters", "agent", "core", "filesystem", "mcp", "ray", "runtime", "scaffold", "shell", "studio", "testing"}
-)
-# Names that the generated modules and tests use themselves.
-_GENERATED = frozenset({"date", "datetime", "name", "pytest", "result", "time", "tool", "tools"})
+_PACKAGES = frozenset({
+    *("adapters", "agent", "cli", "code", "core", "filesystem", "mcp", "ray", "runtime", "scaffold", "shell"),
+    *("studio", "testing", "workspace"),
+})  # fmt: skip
+# Names that the generated modules and tests use themselves, and that of the test of all tools.
+_GENERATED = frozenset({"contract", "date", "datetime", "name", "pytest", "result", "time", "tool", "tools"})
+# Windows has no files with these names, whatever their suffix.
+_is_device = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]").fullmatch
 
 
 class Names(NamedTuple):
@@ -69,6 +72,8 @@ def _reserved(name: str) -> str | None:
         return f"names tools-{name}, a package of ask-tools"
     if name in _GENERATED:
         return "is a name that the generated code uses"
+    if _is_device(name):
+        return "is the name of a device on Windows, which a file cannot have"
     if name.startswith("test"):
         return "would be collected by pytest as a test"
     return None

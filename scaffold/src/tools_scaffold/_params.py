@@ -116,14 +116,16 @@ def shell_arguments(parameters: Iterable[Parameter]) -> str:
 
 def toml_arguments(parameters: Iterable[Parameter]) -> str:
     """Return the samples as the TOML member `, arguments = { ... }`, or nothing without parameters."""
-    pairs = [f"{parameter.name} = {json.dumps(parameter.sample)}" for parameter in parameters]
+    pairs = [f"{parameter.name} = {json.dumps(parameter.sample, ensure_ascii=False)}" for parameter in parameters]
     return f", arguments = {{ {', '.join(pairs)} }}" if pairs else ""
 
 
 def question(tool: str, parameters: Iterable[Parameter]) -> str:
-    """Return a question that names the tool and the samples."""
-    pairs = [f"{parameter.name.replace('_', ' ')} {json.dumps(parameter.sample)}" for parameter in parameters]
-    return f"Use {tool.replace('_', ' ')}{' with ' if pairs else ''}{' and '.join(pairs)}"
+    """Return a question that names the tool and the samples, as a TOML string."""
+    samples = ((parameter.name.replace("_", " "), parameter.sample) for parameter in parameters)
+    pairs = [f"{name} {json.dumps(sample, ensure_ascii=False)}" for name, sample in samples]
+    text = f"Use {tool.replace('_', ' ')}{' with ' if pairs else ''}{' and '.join(pairs)}"
+    return quote(text) if "'" in text else f"'{text}'"
 
 
 def _declaration(parameter: Parameter, indent: str) -> str:

@@ -72,7 +72,7 @@ STYLES = {
             "${tool}_lookup": "${camel}Tools.lookup",
             "${tool}_history": "${camel}Tools.history",
         },
-        body="        answer: dict[str, Any] = {",
+        body="        _answer: dict[str, Any] = {",
         module="toolset.py.tmpl",
         test="test_toolset.py.tmpl",
         imports=(("collections", "deque"),),
