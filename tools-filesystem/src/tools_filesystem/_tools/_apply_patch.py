@@ -64,10 +64,11 @@ class ApplyPatch(FileTool):
         with self.access(context) as access, ExitStack() as stack:
             plan = PatchPlan(access, parse(patch), stack)
             changes = plan.changes()
+            paths = [change.place.real for change in changes]
             commit(changes, context)
-            _remember(changes, ledger_of(context.run_id))
+            _remember(changes, paths, ledger_of(context.run_id))
             folder = changes[0].place.root.real if changes else ""
-            changed = [change.place.real for change in changes if change.data is not None]
+            changed = [path for change, path in zip(changes, paths, strict=True) if change.data is not None]
         remark = checked(folder, changed, context) if changed else ""
         results = [_result(outcome) for outcome in plan.outcomes]
         notes = [note for outcome in plan.outcomes for note in outcome.applied.notes]
@@ -76,13 +77,13 @@ class ApplyPatch(FileTool):
         return Result.ok({"results": results, "notes": notes}, content=content, metadata=access.warnings())
 
 
-def _remember(changes: Sequence[Change], ledger: Ledger) -> None:
-    by_place = {id(change.place): change for change in changes}
-    for change in changes:
-        old = change if change.model is None else by_place.get(id(change.model), change)  # it was moved
+def _remember(changes: Sequence[Change], paths: Sequence[str], ledger: Ledger) -> None:
+    by_place = {id(change.place): (change, path) for change, path in zip(changes, paths, strict=True)}
+    for change, path in zip(changes, paths, strict=True):
+        old, old_path = by_place.get(id(change.model), (change, path))  # it was moved
         content, data = ([part] if isinstance(part, bytes) else part for part in (old.content, change.data))
-        before = None if old.status is None else Content(old.place.real, old.status, content)
-        after = None if change.state is None else Content(change.place.real, change.state, data)
+        before = None if old.status is None else Content(old_path, old.status, content)
+        after = None if change.state is None else Content(path, change.state, data)
         ledger.replace(before, after)
 
 

@@ -12,6 +12,7 @@ import subprocess
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tools_core import ToolError
 from tools_core.files import user_settings
 from tools_filesystem._search._path_pattern import PathPattern
 
@@ -35,12 +36,12 @@ def checked(folder: str, paths: Sequence[str], context: Context) -> str:
     """Return what the user's check says of changed files, given by their real paths; empty if there is nothing."""
     try:
         table = user_settings("check")
-        settings = _read(table) if table else None
-    except ValueError as error:
+        if not table:
+            return ""
+        settings = _read(table)
+        pattern = PathPattern(*settings.files, anywhere=True)
+    except (ValueError, ToolError) as error:
         return f"[no check: {error}]"
-    if settings is None:
-        return ""
-    pattern = PathPattern(*settings.files, anywhere=True)
     names = [path.removeprefix(f"{folder.rstrip('/')}/") for path in paths]
     files = [f"./{name}" for name in names if pattern.matches(name)]
     return _run(settings, folder, files, context) if files else ""

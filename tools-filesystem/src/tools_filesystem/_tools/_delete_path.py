@@ -33,7 +33,7 @@ class DeletePath(FileTool):
         with self.access(context) as access, locate(access, path, write=True, follow=False) as place:
             place.check_permitted("make it writable first (chmod u+w)")
             lock(context, place)
-            state = place.state
+            before = Content(place.real, place.state)
             if place.is_folder and not recursive:
                 with closing(place.open_folder()) as folder:
                     count = len(os.listdir(folder))
@@ -52,6 +52,6 @@ class DeletePath(FileTool):
             finally:
                 with suppress(OSError):  # already deleted: an error would deny it
                     os.fsync(place.folder)
-            ledger_of(context.run_id).replace(Content(place.real, state), None)
+            ledger_of(context.run_id).replace(before, None)
         text = f"Deleted {path!r} (entries: {survey.entries})"
         return Result.ok({"path": path, "entries": survey.entries}, content=text, metadata=access.warnings())

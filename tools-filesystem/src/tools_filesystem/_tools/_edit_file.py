@@ -51,9 +51,8 @@ class EditFile(FileTool):
             edit = _edited(data, path, old_string, new_string, cell, replace_all=replace_all)
             if not dry_run:
                 file.check_permitted("write_file with overwrite=true replaces it")
-                change = Change(place=file, data=edit.parts, status=state)
+                change, real = Change(place=file, data=edit.parts, status=state), file.real
                 commit([change], context, is_locked=True)
-                real = file.real
                 after = None if change.state is None else Content(real, change.state, edit.parts)
                 ledger_of(context.run_id).replace(Content(real, state, [data]), after)
         lines = edit.lines
@@ -88,7 +87,7 @@ def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, rep
         note = "; ".join(filter(None, (differs, note)))
     else:
         spans = [Span(0, len(text.data), new.encode())]
-    parts = replaced(text.data, 0, len(text.data), spans)
+    parts: list[bytes | memoryview] = replaced(text.data, 0, len(text.data), spans)
     if place is not None:
         parts = [whole.encoded(place.replaced(whole.decoded(whole.data), b"".join(parts).decode()))]
     if whole.wide is not None:

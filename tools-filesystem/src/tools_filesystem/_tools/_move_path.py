@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from tools_core import Context, Result, ToolError
@@ -46,11 +47,12 @@ class MovePath(FileTool):
             lock(context, old, new)
             replaces = new.status is not None
             check_free(old, new, overwrite=overwrite)
+            before, path = Content(old.real, old.state), new.real
             with explained(source):
                 _move(old, new)
-            before = Content(old.real, old.state)
-            new.look()
-            after = None if new.status is None else Content(new.real, new.status)
+            with suppress(OSError):  # already moved: an error would deny it
+                new.look()
+            after = None if new.status is None else Content(path, new.status)
             ledger_of(context.run_id).replace(before, after)
         report = {"source": source, "destination": destination, "replaced": replaces}
         return Result.ok(report, content=f"Moved {source!r} to {destination!r}", metadata=access.warnings())

@@ -51,8 +51,8 @@ class WriteFile(FileTool):
                     ledger.check_seen(path, file.real, status, file.open_file)
                 note = _lost(file, data)
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
-            commit([change], context)
             real = file.real
+            commit([change], context)
             before = None if status is None else Content(real, status)
             after = None if change.state is None else Content(real, change.state, [data])
             ledger.replace(before, after, is_known=True)
