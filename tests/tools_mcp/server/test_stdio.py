@@ -1,7 +1,11 @@
 """The server on standard streams, as clients start it."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +25,35 @@ def test_a_result_larger_than_a_pipe_arrives(lines):
     client = lines()
     client.start()
     assert len(client.call("big", {"size": 3_000_000})["result"]["content"][0]["text"]) == 3_000_000
+
+
+INPUT = [
+    {
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+    },
+    {"method": "notifications/initialized"},
+    {"id": 1, "method": "tools/call", "params": {"name": "big", "arguments": {"size": 300_000}}},
+    {"id": 2, "method": "tools/call", "params": {"name": "shout", "arguments": {}}},
+]
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+@pytest.mark.parametrize("to_file", [True, False])
+def test_requests_are_answered_after_the_end_of_the_input(tmp_path, from_file, to_file):
+    text = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in INPUT)
+    (tmp_path / "in").write_text(text)
+    program = [sys.executable, str(Path(__file__).with_name("program.py"))]
+    with open(tmp_path / "in") as source, open(tmp_path / "out", "w+") as sink:
+        streams = {"stdin": source} if from_file else {"input": text}
+        streams |= {"stdout": sink if to_file else subprocess.PIPE, "stderr": subprocess.PIPE}
+        done = subprocess.run(program, cwd=tmp_path, text=True, timeout=60, check=True, **streams)
+        sink.seek(0)
+        output = sink.read() if to_file else done.stdout
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, output.splitlines()) if "id" in answer}
+    assert len(answers[1]["content"][0]["text"]) == 300_000
+    assert answers[2]["content"][0]["text"] == "ok"
 
 
 def test_an_invalid_line_is_answered_with_an_error(lines):
@@ -44,7 +77,7 @@ def test_the_first_request_selects_the_protocol(lines, envelope):
 
 
 @pytest.mark.parametrize("name", ["wait", "block"])
-@pytest.mark.parametrize("how", ["cancelled", "closed", "terminated"])
+@pytest.mark.parametrize("how", ["cancelled", "disconnected", "terminated"])
 def test_a_call_ends_with_its_request_or_connection(lines, tmp_path, name, how):
     client = lines()
     client.start()
@@ -54,6 +87,8 @@ def test_a_call_ends_with_its_request_or_connection(lines, tmp_path, name, how):
         assert client.ask("ping", id=2)["id"] == 2  # and no answer to the call
     elif how == "terminated":
         client.process.send_signal(signal.SIGTERM)
+    else:
+        client.process.stdout.close()
     status, errors = client.close()
     assert (status, errors) == (0, "")
     assert (tmp_path / "notes").read_text() == "ended\n"

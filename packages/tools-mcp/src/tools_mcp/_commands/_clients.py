@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _IS_MACOS = sys.platform == "darwin"
 _CONFIG = ("~/.config", "" if _IS_MACOS else "XDG_CONFIG_HOME")
@@ -22,6 +25,8 @@ class Client(NamedTuple):
     section: str = "mcpServers"
     is_typed: bool = False  # an entry has "type": "stdio"
     workspace: str = ""  # the variable for the project's folder; empty if servers start in that folder
+    more: Mapping[str, Any] = {}  # other members of an entry
+    remark: str = ""  # about approvals in this client
 
     @property
     def path(self) -> Path:
@@ -31,9 +36,14 @@ class Client(NamedTuple):
 
 
 # The clients' documentation has these places.
+# fmt: off
 CLIENTS = {
     "claude-desktop": Client("Claude Desktop", _APPLICATIONS, "Claude/claude_desktop_config.json"),
-    "claude-code": Client("Claude Code", ("~", "CLAUDE_CONFIG_DIR"), ".claude.json", ".mcp.json", is_typed=True),
+    "claude-code": Client(
+        "Claude Code", ("~", "CLAUDE_CONFIG_DIR"), ".claude.json", ".mcp.json", is_typed=True,
+        remark="Claude Code asks before each tool, and ask-tools before calls that change something. If its question "
+        "is enough, and for `claude -p`, which answers ours itself, allow the tools: -- --allow bash,write_file",
+    ),
     "cursor": Client(
         "Cursor", ("~", ""), ".cursor/mcp.json", ".cursor/mcp.json", is_typed=True, workspace="${workspaceFolder}"
     ),
@@ -41,6 +51,12 @@ CLIENTS = {
         "VS Code", _APPLICATIONS, "Code/User/mcp.json", ".vscode/mcp.json", "servers", True, "${workspaceFolder}"
     ),
     "zed": Client("Zed", _CONFIG, "zed/settings.json", ".zed/settings.json", "context_servers"),
-    "codex": Client("Codex", ("~/.codex", "CODEX_HOME"), "config.toml", ".codex/config.toml", "mcp_servers"),
+    "codex": Client(
+        "Codex", ("~/.codex", "CODEX_HOME"), "config.toml", ".codex/config.toml", "mcp_servers",
+        # Without these the first request of `codex exec` does not wait for the tools.
+        more={"required": True, "startup_timeout_sec": 60},
+        remark="`codex exec` answers our questions itself: allow the tools that it may use: -- --allow bash,write_file",
+    ),
     "gemini-cli": Client("Gemini CLI", ("~", ""), ".gemini/settings.json", ".gemini/settings.json"),
 }
+# fmt: on

@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
-from tools_core.command import CommandError, make_parser, write
+from tools_core.command import CommandError, make_parser, note, write
 from tools_core.files import replace
 from tools_mcp._commands import _edit, serve
 from tools_mcp._commands._clients import CLIENTS
@@ -70,7 +70,7 @@ def _install(options: Namespace) -> int:
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
     arguments = ["-P", "-m", "tools_core", "serve", *words]
     kind = {"type": "stdio"} if client.is_typed else {}
-    return _change(options, {**kind, "command": sys.executable, "args": arguments})
+    return _change(options, {**kind, "command": sys.executable, "args": arguments, **client.more})
 
 
 def _absolute(patterns: str | None) -> str | None:
@@ -117,6 +117,8 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
         write(f"the old file is {backup}")
     replace(path, new.encode("utf-8", "surrogateescape"))
     write(f"{path} is changed; restart {client.title}")
+    if entry is not None and client.remark:
+        note(client.remark)
     return 0
 
 

@@ -22,6 +22,11 @@ _NEEDED = {
     "oauth_issuer": ("oauth_audience", "oauth_scopes"),
 }
 PATTERNS = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME, separated by commas"
+_INSTRUCTIONS = (
+    "Tools of the user's machine, from installed packages. They work in the folder that the user has chosen; paths are "
+    "relative to it. A call that changes something may need the user's approval: if it is refused, tell the user why, "
+    "and do not work around it."
+)
 _EPILOG = f"""\
 Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
 an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
@@ -92,6 +97,7 @@ def run(options: Namespace) -> int:
             deferred=options.deferred,
             policy=Policy(files=options.policy),
             allow=allowed,
+            instructions=_INSTRUCTIONS,
             workspace=workspace,
             output_budget=options.output_budget or None,
             loop_detection=options.loop_detection,

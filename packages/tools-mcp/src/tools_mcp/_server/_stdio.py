@@ -12,17 +12,29 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 
 if TYPE_CHECKING:
+    import io
+
     from mcp.server.lowlevel import Server as LowLevelServer
 
+_CHECK = 0.5  # seconds between checks whether the client reads
 _NOT_A_MESSAGE = ErrorData(code=PARSE_ERROR, message="not a JSON-RPC message; send one a line")
 
 
 async def serve(lowlevel: LowLevelServer[Any]) -> None:
     """Serve one client until it closes its end; SIGTERM raises CancelledError.
 
+    Requests that have arrived are answered after the end of the input, unless the client reads no longer.
     The SDK's streams use threads: a call costs 1.3 times as much CPU, and a read cannot be cancelled.
     """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -36,9 +48,7 @@ async def serve(lowlevel: LowLevelServer[Any]) -> None:
         else:  # a file, or the null device
             lines.feed_data(source.read())
             lines.feed_eof()
-        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
-        transport.set_write_buffer_limits(0)  # `drain` returns when the whole message is in the pipe
-        write = _Outgoing(asyncio.StreamWriter(transport, protocol, None, loop))
+        write = _Outgoing(sink if stat.S_ISREG(os.fstat(outgoing).st_mode) else await _writer(sink))
         messages, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
         reading = asyncio.create_task(_read(lines, messages, write))
         try:
@@ -62,19 +72,59 @@ def _claim_streams() -> tuple[int, int]:
     return incoming, outgoing
 
 
-class _Outgoing(ObjectSendStream[SessionMessage]):
-    """Writes messages as lines."""
+async def _writer(sink: io.FileIO) -> asyncio.StreamWriter:
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sink)
+    transport.set_write_buffer_limits(0)  # `drain` returns when the whole message is in the pipe
+    return asyncio.StreamWriter(transport, protocol, None, loop)
 
-    def __init__(self, writer: asyncio.StreamWriter) -> None:
+
+class _Outgoing(ObjectSendStream[SessionMessage]):
+    """Writes messages as lines, to a pipe or a file; knows which calls are not answered yet."""
+
+    def __init__(self, writer: asyncio.StreamWriter | io.FileIO) -> None:
         self._writer = writer
+        self._unanswered: set[Any] = set()  # calls of the client
+        self._unanswered_of_server: set[Any] = set()
+        self._changed = asyncio.Event()
+        self._has_ended = False
 
     async def send(self, item: SessionMessage) -> None:
-        """Write a message; BrokenResourceError if the client has disconnected."""
-        self._writer.write(item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        """Write a message; BrokenResourceError if the client has disconnected, or cannot answer a request."""
+        if isinstance(item.message, JSONRPCRequest):
+            if self._has_ended:
+                raise anyio.BrokenResourceError
+            self._unanswered_of_server.add(item.message.id)
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
         try:
-            await self._writer.drain()
+            self._writer.write(line)
+            if isinstance(self._writer, asyncio.StreamWriter):
+                await self._writer.drain()
         except OSError:
             raise anyio.BrokenResourceError from None
+        finally:
+            if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                self._unanswered.discard(item.message.id)
+                self._changed.set()
+
+    def note(self, message: Any) -> None:
+        """Note a message of the client."""
+        if isinstance(message, JSONRPCRequest) and message.method == "tools/call":
+            self._unanswered.add(message.id)
+        elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._unanswered.discard((message.params or {}).get("requestId"))
+        elif isinstance(message, JSONRPCResponse | JSONRPCError):
+            self._unanswered_of_server.discard(message.id)
+
+    async def finish(self) -> None:
+        """Wait until all calls of the client are answered, unless one waits for the client, which has gone."""
+        self._has_ended = True
+        while self._unanswered and not self._unanswered_of_server:
+            if isinstance(self._writer, asyncio.StreamWriter) and self._writer.is_closing():
+                return
+            self._changed.clear()
+            with anyio.move_on_after(_CHECK):
+                await self._changed.wait()
 
     async def aclose(self) -> None:
         """Do nothing: messages are in the pipe already."""
@@ -90,4 +140,6 @@ async def _read(
             except ValueError:
                 await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=_NOT_A_MESSAGE)))
             else:
+                write.note(message)
                 await messages.send(SessionMessage(message))
+        await write.finish()
