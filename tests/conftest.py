@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -75,6 +74,8 @@ def environment_with():
         if not os.access(CACHE.parent, os.W_OK):
             pytest.skip("this user cannot create environments in the checkout")
         folder.parent.mkdir(parents=True, exist_ok=True)
+        import fcntl  # not on Windows
+
         with (folder.parent / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not done.exists():

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 _MAX_LINE = 65_536  # bytes; a longer line has no arguments
 _MAX_TEXT = 200  # characters of names and errors
 # No symbolic link is followed: in a shared folder another user may have put one there.
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # each on some systems
+    _FLAGS |= getattr(os, _name, 0)
 
 
 class AuditLog:
@@ -168,9 +170,9 @@ class _LogFile:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(errno.EINVAL, "is not a regular file", str(self.path))
-            if status.st_uid != os.geteuid():
+            if os.name == "posix" and status.st_uid != os.geteuid():
                 raise PermissionError(errno.EPERM, "belongs to another user", str(self.path))
-            if status.st_mode & 0o077:
+            if os.name == "posix" and status.st_mode & 0o077:
                 os.fchmod(file, 0o600)
             data = b"\n" + line if self._is_torn else line
             self._is_torn = os.write(file, data) < len(data)
