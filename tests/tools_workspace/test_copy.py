@@ -137,6 +137,7 @@ def test_what_the_user_may_not_read_is_named_and_left(tmp_path, home):
     words = [sys.executable, "-c", UNREADABLE, str(folder)]
     first, second = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     (folder / "data").chmod(0o700)
+    (folder / "secret").chmod(0o600)
     assert first == "['data', 'secret'] ['readable'] no changes"
     assert second == "('data', 'data/secret', 'secret')"
     contents = {name: (folder / name).read_text() for name in ("data/secret", "secret", "readable")}
