@@ -79,7 +79,7 @@ class Content(NamedTuple):
         return self.stamp == version.stamp or bool(version.digest and version.digest == self.digest)
 
 
-class _Known(NamedTuple):
+class _Seen(NamedTuple):
     """The ranges of a version that were seen, out of `size` bytes as they are read."""
 
     version: Version
@@ -99,56 +99,59 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._files: dict[tuple[int, int] | str, _Known] = {}  # by inode, and by path
+        self._files: dict[tuple[int, int] | str, _Seen] = {}  # by inode, and by path
 
     def record(self, path: str, version: Version, ranges: list[tuple[int, int]], size: int) -> None:
         """Record that these bytes of `size` (start and end, exclusive) were shown completely and unchanged."""
         with self._lock:
             before = self._find(path, version.stamp)
             earlier = before.ranges if before is not None and before.version.has_content_of(version) else []
-            self._put(path, _Known(version, size, _merged([*earlier, *ranges])))
+            self._put(path, _Seen(version, size, _merged([*earlier, *ranges])))
 
     def replace(self, before: Content | None, after: Content | None, *, is_known: bool = False) -> None:
-        """Record a changed, moved or deleted file; the new content is known if the old one was, or if `is_known`."""
+        """Record a changed, moved or deleted file.
+
+        The new content counts as seen if the old one was, or if `is_known`.
+        """
         with self._lock:
-            known = None
+            seen = None
             if before is not None:
-                known = self._find(before.path, before.stamp)
+                seen = self._find(before.path, before.stamp)
                 self._files.pop(before.path, None)
                 self._files.pop((before.stamp.device, before.stamp.inode), None)
-                is_known |= known is not None and known.is_whole and before.is_version(known.version)
+                is_known |= seen is not None and seen.is_whole and before.is_version(seen.version)
             if after is not None and (is_known or before is None):
-                moved = known.version.digest if known is not None and after.data is None else b""
+                moved = seen.version.digest if seen is not None and after.data is None else b""
                 size = after.stamp.size
                 version = Version(after.stamp, moved or after.digest)
-                self._put(after.path, _Known(version, size, [(0, size)]))
+                self._put(after.path, _Seen(version, size, [(0, size)]))
 
     def check_seen(self, path: str, real: str, state: os.stat_result, open_file: Callable[[], int]) -> None:
         """Raise ToolError (`conflict`) unless the whole file was seen and is unchanged."""
         stamp = Stamp.of(state)
         with self._lock:
-            known = self._find(real, stamp)
-        if known is None:
+            seen = self._find(real, stamp)
+        if seen is None:
             problem = f"{path!r} exists ({stamp.size} bytes) and you have not read its current version"
             raise ToolError(f"{problem}. {_FIX}", "conflict")
-        if stamp != known.version.stamp and not known.version.has_content_of(_version(stamp, known, open_file)):
+        if stamp != seen.version.stamp and not seen.version.has_content_of(_version(stamp, seen, open_file)):
             when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
-            sizes = f"{known.version.stamp.size} bytes then, {stamp.size} now"
+            sizes = f"{seen.version.stamp.size} bytes then, {stamp.size} now"
             problem = f"{path!r} has changed since you read it: {sizes}, modified {when}"
             raise ToolError(f"{problem}. {_FIX}", "conflict")
-        if not known.is_whole:
-            count = sum(end - start for start, end in known.ranges)
-            problem = f"you have read only {count} of {known.size} bytes of {path!r}"
+        if not seen.is_whole:
+            count = sum(end - start for start, end in seen.ranges)
+            problem = f"you have read only {count} of {seen.size} bytes of {path!r}"
             raise ToolError(f"{problem}. {_FIX}", "conflict")
 
-    def _find(self, path: str, stamp: Stamp) -> _Known | None:
+    def _find(self, path: str, stamp: Stamp) -> _Seen | None:
         return self._files.get((stamp.device, stamp.inode)) or self._files.get(path)
 
-    def _put(self, path: str, known: _Known) -> None:
-        stamp = known.version.stamp
+    def _put(self, path: str, seen: _Seen) -> None:
+        stamp = seen.version.stamp
         for key in (path, (stamp.device, stamp.inode)):
             self._files.pop(key, None)  # so that it becomes the last one
-            self._files[key] = known
+            self._files[key] = seen
         while len(self._files) > 2 * _MAX_FILES:
             del self._files[next(iter(self._files))]
 
@@ -163,7 +166,7 @@ class ShownLine(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The lines of a file of `size` bytes that a tool is about to show: known as far as they reach the model."""
+    """The lines of a file of `size` bytes that a tool is about to show: seen as far as they reach the model."""
 
     ledger: Ledger
     path: str
@@ -211,9 +214,9 @@ def ledger_of(run: str) -> Ledger:
         return ledger
 
 
-def _version(stamp: Stamp, known: _Known, open_file: Callable[[], int]) -> Version:
-    """Return the version of a file whose state differs; its content is read only if it may be the known one."""
-    if stamp.size != known.version.stamp.size:
+def _version(stamp: Stamp, seen: _Seen, open_file: Callable[[], int]) -> Version:
+    """Return the version of a file whose state differs; its content is read only if it may be the same."""
+    if stamp.size != seen.version.stamp.size:
         return Version(stamp)
     descriptor = open_file()
     try:

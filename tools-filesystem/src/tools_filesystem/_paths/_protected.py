@@ -119,8 +119,8 @@ def _check_repository(root: PinnedRoot, folder: int, names: list[str]) -> None:
         return
     for depth, child in enumerate(map(fold_name, names)):
         above = "../" * (len(names) - 1 - depth)
-        found = present(folder, [above + mark for marks in _MARKS for mark in marks])
+        existing = present(folder, [above + mark for marks in _MARKS for mark in marks])
         for marks in _MARKS:
-            if all(folded == child or above + mark in found for mark, folded in marks.items()):
+            if all(folded == child or above + mark in existing for mark, folded in marks.items()):
                 place = "/".join(names[:depth]) or "."
                 raise _denied(place, "it is a git repository because of its HEAD and objects, and git runs its hooks")

@@ -81,13 +81,13 @@ def lstat(folder: int, path: str) -> os.stat_result | None:
 
 def present(folder: int, paths: Iterable[str]) -> dict[str, os.stat_result]:
     """Return those paths in a folder that exist, with their states, without following links."""
-    found: dict[str, os.stat_result] = {}
+    states: dict[str, os.stat_result] = {}
     for path in paths:
         try:
-            found[path] = os.stat(path, dir_fd=folder, follow_symlinks=False)
+            states[path] = os.stat(path, dir_fd=folder, follow_symlinks=False)
         except OSError:
             continue
-    return found
+    return states
 
 
 def link_targets(folder: int, names: Iterable[str]) -> dict[tuple[int, int], str]:

@@ -153,8 +153,8 @@ def show(
         is_broken |= broken
         has_nul |= "\0" in text
         end = f"[... {line.more} more bytes of this line]\n" if line.more else "\n" * bool(line.ending)
-        shown = (f"{line.number}\t" if numbers else "") + text.replace("\0", "\u2400") + end
-        out.append((shown, not (broken or "\0" in text or line.more)))
+        line_text = (f"{line.number}\t" if numbers else "") + text.replace("\0", "\u2400") + end
+        out.append((line_text, not (broken or "\0" in text or line.more)))
     name = codec.name if encoding.width == 1 else encoding.name
     facts: dict[str, Any] = {"encoding": name, "lines": len(lines)}
     facts |= {"start_line": lines[0].number, "end_line": lines[-1].number}

@@ -1,4 +1,4 @@
-"""What a model sees of one file: lines of text, the cells of a notebook, an image or a PDF."""
+"""A view of one file for a model: lines of text, the cells of a notebook, an image or a PDF."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 class View(NamedTuple):
-    """What is shown of a file, facts about it, notes, and the lines that the model knows then."""
+    """The content that is shown of a file, facts about it, notes, and the lines that the model knows then."""
 
     content: str | File | Image
     facts: dict[str, Any]
@@ -63,11 +63,12 @@ def view(file: int, page: Page, context: Context, ledger: Ledger) -> View:
     reading = Reading(ledger, page.real, version, size, [])
     if len(start) <= encoding.mark:
         return View(f"{page.path!r} is empty ({size} bytes)", facts | {"total_lines": 0}, [], reading)
-    shown = _text(file, page, encoding, context, reading)
+    text_view = _text(file, page, encoding, context, reading)
     if Stamp.of(os.fstat(file)) != version.stamp:
         facts["changed_meanwhile"] = True
-        shown = shown._replace(notes=[*shown.notes, "the file was changed while it was read"], reading=None)
-    return shown._replace(facts=facts | shown.facts)
+        notes = [*text_view.notes, "the file was changed while it was read"]
+        text_view = text_view._replace(notes=notes, reading=None)
+    return text_view._replace(facts=facts | text_view.facts)
 
 
 def _text(file: int, page: Page, encoding: Encoding, context: Context, reading: Reading) -> View:
@@ -79,13 +80,13 @@ def _text(file: int, page: Page, encoding: Encoding, context: Context, reading: 
             text = f"{page.path!r} has {total} lines; offset {page.offset} is past its end"
             return View(text, {"total_lines": total}, [])
         size = lines.size
-    shown, notes, facts = show(read, encoding, numbers=page.numbers)
-    known: list[ShownLine] = []
+    texts, notes, facts = show(read, encoding, numbers=page.numbers)
+    shown_lines: list[ShownLine] = []
     end = 0
-    for line, (text, is_faithful) in zip(read, shown, strict=True):
+    for line, (text, is_faithful) in zip(read, texts, strict=True):
         end += len(text)
         begin = 0 if line.start <= encoding.mark else line.start  # with the byte order mark
-        known.append(ShownLine(begin, line.end, end, is_faithful))
+        shown_lines.append(ShownLine(begin, line.end, end, is_faithful))
     last = read[-1]
     facts["truncated"] = last.end < size
     if last.end >= size:
@@ -93,8 +94,8 @@ def _text(file: int, page: Page, encoding: Encoding, context: Context, reading: 
     else:
         facts["next"] = {"path": page.path, "offset": last.number + 1}
         notes.append(f"lines {read[0].number} to {last.number}; continue with offset={last.number + 1}")
-    content = "".join(text for text, _ in shown)
-    return View(content, facts, notes, reading._replace(size=size, lines=known))
+    content = "".join(text for text, _ in texts)
+    return View(content, facts, notes, reading._replace(size=size, lines=shown_lines))
 
 
 def _notebook(cells: list[str], page: Page, facts: dict[str, Any]) -> View:

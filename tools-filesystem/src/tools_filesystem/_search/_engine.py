@@ -232,6 +232,8 @@ def _explained(complaints: str, request: SearchRequest) -> ToolError:
         return ToolError(text, "unavailable")
     if "regex" in text.lower() or "literal" in text:
         plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern)
-        shown = plain if len(plain) <= _MAX_PLAIN else "the text with a backslash before each of \\.+*?()|[]{}^$"
-        return PatternError(f"invalid pattern: {text}\nTo search for plain text, pass this pattern: {shown}", plain)
+        suggestion = plain if len(plain) <= _MAX_PLAIN else "the text with a backslash before each of \\.+*?()|[]{}^$"
+        return PatternError(
+            f"invalid pattern: {text}\nTo search for plain text, pass this pattern: {suggestion}", plain
+        )
     return ToolError(f"the search failed: {text[-300:]}", "execution_error")

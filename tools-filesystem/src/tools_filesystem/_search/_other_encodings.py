@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tools_filesystem._search._rows import FileRows
     from tools_filesystem._workspace import Workspace
 
-    Found = Callable[[SearchOutput], list[FileRows]]
+    ReadFiles = Callable[[SearchOutput], list[FileRows]]
 
 _MAX_FILES = 1000
 # Such a pattern matches only ASCII, which all encodings share.
@@ -48,18 +48,19 @@ class Matches(NamedTuple):
 
 
 def with_other_encodings(
-    request: SearchRequest, found: list[FileRows], of: Found, place: Located, workspace: Workspace, context: Context
-) -> Matches:
+    request: SearchRequest, utf8_files: list[FileRows], of: ReadFiles,
+    place: Located, workspace: Workspace, context: Context,
+) -> Matches:  # fmt: skip
     """Return the files with matches, after those that are not UTF-8 were searched again; `of` reads an output."""
     if _PLAIN.fullmatch(request.pattern) or find_rg(workspace) is None:
-        return Matches(found, [])
+        return Matches(utf8_files, [])
     listing = search(place, request._replace(mode="files", not_utf8=True, before=0, after=0), workspace, context)
     paths = [path for path in map(listing.inner, listing.paths()) if request.allows(path)] if place.is_folder else [""]
     groups: dict[str, list[str]] = {}
     for path in paths[:_MAX_FILES] if listing.output else ():
         if encoding := _encoding(place, path):
             groups.setdefault(encoding, []).append(path)
-    files, notes = {file.path: file for file in found}, list[str]()
+    files, notes = {file.path: file for file in utf8_files}, list[str]()
 
     def look(encoding: str, among: list[str]) -> list[FileRows]:
         again = request._replace(files=among, encoding=encoding, paths=None, skipped=None, type="")

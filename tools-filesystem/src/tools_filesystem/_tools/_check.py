@@ -88,9 +88,9 @@ def _run(settings: _Settings, folder: str, files: Sequence[str], context: Contex
     if not text and not process.returncode:
         return ""
     more = len(text) - _MAX_SHOWN
-    shown = f"{text[:_MAX_SHOWN]}\n[{more} more characters]" if more > 0 else text
+    excerpt = f"{text[:_MAX_SHOWN]}\n[{more} more characters]" if more > 0 else text
     end = end or f"exit code {process.returncode}"
-    return "\n".join(filter(None, (f"[check, {end}:]", shown)))
+    return "\n".join(filter(None, (f"[check, {end}:]", excerpt)))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -75,11 +75,11 @@ class _Edit(NamedTuple):
 
 
 def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, replace_all: bool) -> _Edit:
-    text = whole = text_of(data, path)
+    text = file_text = text_of(data, path)
     place = None
     if cell is not None:
         path = f"{path}, cell {cell}"
-        place = cell_of(whole.decoded(whole.data), cell, path)
+        place = cell_of(file_text.decoded(file_text.data), cell, path)
         text = Text(place.source.encode(), "utf-8")
     note = "the outputs of the cell are those of its old source" if place is not None and place.has_outputs else ""
     if old:
@@ -89,9 +89,9 @@ def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, rep
         spans = [Span(0, len(text.data), new.encode())]
     parts: list[bytes | memoryview] = replaced(text.data, 0, len(text.data), spans)
     if place is not None:
-        parts = [whole.encoded(place.replaced(whole.decoded(whole.data), b"".join(parts).decode()))]
-    if whole.wide is not None:
-        parts = [whole.restored(b"".join(parts))]
+        parts = [file_text.encoded(place.replaced(file_text.decoded(file_text.data), b"".join(parts).decode()))]
+    if file_text.wide is not None:
+        parts = [file_text.restored(b"".join(parts))]
     lines = line_numbers(text.data, [span.start for span in spans])
     return _Edit(parts, lines, diff(text, spans, lines, path), note)
 

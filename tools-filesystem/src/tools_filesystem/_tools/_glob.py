@@ -60,18 +60,18 @@ class Glob(FileTool):
             folder, below = _start(access, globs.allowed[0], path) if is_single else (path, "")
             with locate(access, folder, repair="case") as start:
                 start.check_folder()
-                allowed = [below] if is_single else [relative(one, access, start) for one in globs.allowed or ["**"]]
-                skipped = [relative(one, access, start) for one in globs.skipped]
-                allowed = [f"{one}/" if is_folder(start, one) else one for one in allowed]
+                allowed = [below] if is_single else [relative(glob, access, start) for glob in globs.allowed or ["**"]]
+                skipped = [relative(glob, access, start) for glob in globs.skipped]
+                allowed = [f"{glob}/" if is_folder(start, glob) else glob for glob in allowed]
                 paths = PathPattern(*allowed)
                 left_out = PathPattern(*skipped, anywhere=True) if skipped else None
                 newest = sort == "newest"
                 request = SearchRequest("list", paths=paths, skipped=left_out, deep=not paths.is_flat, newest=newest)
-                found, output, notes = _found(request, start, access.workspace, context)
+                matches, output, notes = _found(request, start, access.workspace, context)
                 if sort == "path":
-                    found.sort()
+                    matches.sort()
                 notes = [*([start.note] if start.note else []), *notes]
-                return _result(found, output, start, pattern, notes, limit=limit, offset=offset)
+                return _result(matches, output, start, pattern, notes, limit=limit, offset=offset)
 
 
 def _found(
@@ -79,9 +79,9 @@ def _found(
 ) -> tuple[list[str], SearchOutput, list[str]]:
     """Return the files, and notes; files that are ignored only if the pattern names them."""
     output = search(start, request, workspace, context)
-    found = _matching(output, request)
-    if found or output.stopped:
-        return found, output, []
+    matches = _matching(output, request)
+    if matches or output.stopped:
+        return matches, output, []
     ignored = _matching(search(start, request._replace(ignored=True), workspace, context), request)
     if not ignored:
         return [], output, []

@@ -130,14 +130,15 @@ def _obstacles(request: SearchRequest, glob: str, start: Located, workspace: Wor
     if not start.is_folder or not (request.paths or request.skipped or request.type):
         return []
     listing = SearchRequest("list", paths=request.paths, skipped=request.skipped, type=request.type)
-    wanted = " and ".join([f"glob {glob!r}"] * bool(glob) + [f"type {request.type!r}"] * bool(request.type))
+    conditions = " and ".join([f"glob {glob!r}"] * bool(glob) + [f"type {request.type!r}"] * bool(request.type))
     if _listed(listing, start, workspace, call):
         return []
     ignored = _listed(listing._replace(ignored=True), start, workspace, call)
     if ignored:
         example = escaped(start.prefix + ignored[0])
-        return [f"all {len(ignored)} files that match {wanted} are ignored; pass one as path, such as {example!r}"]
-    return [f"no file matches {wanted}"]
+        count = len(ignored)
+        return [f"all {count} files that match {conditions} are ignored; pass one as path, such as {example!r}"]
+    return [f"no file matches {conditions}"]
 
 
 def _listed(request: SearchRequest, start: Located, workspace: Workspace, call: Context) -> list[str]:

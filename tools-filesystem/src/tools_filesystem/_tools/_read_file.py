@@ -61,13 +61,16 @@ class ReadFile(FileTool):
                 return _several(access, path, page, context)
             if pages:
                 return _pdf_text(access, path, pages, context)
-            shown = _view(access, path, page, context)
-        if isinstance(shown.content, str):
-            result = Result.ok(_with_notes(shown), metadata=shown.facts)
+            file_view = _view(access, path, page, context)
+        if isinstance(file_view.content, str):
+            result = Result.ok(_with_notes(file_view), metadata=file_view.facts)
         else:
-            result = Result.ok([shown.content, *shown.notes] if shown.notes else shown.content, metadata=shown.facts)
-        if shown.reading is not None:
-            shown.reading.show(result, context)
+            result = Result.ok(
+                [file_view.content, *file_view.notes] if file_view.notes else file_view.content,
+                metadata=file_view.facts,
+            )
+        if file_view.reading is not None:
+            file_view.reading.show(result, context)
         return result
 
 
@@ -79,21 +82,21 @@ def _room(context: Context) -> int:
 
 def _view(access: Access, path: str, page: Page, context: Context) -> View:
     with locate(access, path, repair="case") as place, closing(place.open_file()) as file:
-        shown = view(file, page._replace(path=place.path, real=place.real), context, ledger_of(context.run_id))
+        file_view = view(file, page._replace(path=place.path, real=place.real), context, ledger_of(context.run_id))
     if place.note:
-        shown.facts["repaired_path"] = place.path
-        shown.notes.append(place.note)
-    if shown.notes:
-        shown.facts["note"] = "; ".join(shown.notes)
-    return shown
+        file_view.facts["repaired_path"] = place.path
+        file_view.notes.append(place.note)
+    if file_view.notes:
+        file_view.facts["note"] = "; ".join(file_view.notes)
+    return file_view
 
 
-def _with_notes(shown: View) -> str:
-    content = str(shown.content) if isinstance(shown.content, str) else ""
-    if not shown.notes:
+def _with_notes(file_view: View) -> str:
+    content = str(file_view.content) if isinstance(file_view.content, str) else ""
+    if not file_view.notes:
         return content
     between = "" if not content or content.endswith("\n") else "\n"
-    return f"{content}{between}[{'; '.join(shown.notes)}]"
+    return f"{content}{between}[{'; '.join(file_view.notes)}]"
 
 
 def _several(access: Access, paths: Sequence[str], page: Page, context: Context) -> Result:
@@ -104,22 +107,26 @@ def _several(access: Access, paths: Sequence[str], page: Page, context: Context)
         head = f"==> {path} <==\n"
         share = room // (len(paths) - number) - len(head)
         try:
-            shown = _view(access, path, page._replace(room=share), context)
+            file_view = _view(access, path, page._replace(room=share), context)
         except ToolError as error:
-            shown = View(f"[{error}]", {"error": str(error), "error_type": error.type}, [])
-        text = head + _with_notes(shown)
-        views.append((text if text.endswith("\n") else f"{text}\n", shown))
+            file_view = View(f"[{error}]", {"error": str(error), "error_type": error.type}, [])
+        text = head + _with_notes(file_view)
+        views.append((text if text.endswith("\n") else f"{text}\n", file_view))
         room -= len(views[-1][0])
-    facts = [{"path": path, **shown.facts} for path, (_, shown) in zip(paths, views, strict=True)]
+    facts = [{"path": path, **file_view.facts} for path, (_, file_view) in zip(paths, views, strict=True)]
     if all("error" in fact for fact in facts):
         raise ToolError("\n".join(f"{fact['path']}: {fact['error']}" for fact in facts), facts[0]["error_type"])
-    is_text = all(isinstance(shown.content, str) for _, shown in views)
-    parts = [part for text, shown in views for part in (text, shown.content)[: 2 - isinstance(shown.content, str)]]
+    is_text = all(isinstance(file_view.content, str) for _, file_view in views)
+    parts = [
+        part
+        for text, file_view in views
+        for part in (text, file_view.content)[: 2 - isinstance(file_view.content, str)]
+    ]
     result = Result.ok("".join(map(str, parts)) if is_text else parts, metadata={"files": facts})
     begin = 0
-    for text, shown in views:
-        if shown.reading is not None:
-            shown.reading.moved(begin + text.index("\n") + 1).show(result, context)
+    for text, file_view in views:
+        if file_view.reading is not None:
+            file_view.reading.moved(begin + text.index("\n") + 1).show(result, context)
         begin += len(text) + (not is_text)  # texts between other parts are joined by line feeds
     return result
 

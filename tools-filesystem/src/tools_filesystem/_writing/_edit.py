@@ -39,8 +39,8 @@ def resolve(text: Text, old: str, new: str, path: str, *, replace_all: bool) -> 
         more = ", ..." if len(places) > _NAMED else ""
         message = f"old_string is not unique in {path!r}: {len(places)} matches, on lines {lines}{more}"
         raise ToolError(f"{message}; add lines around it, or pass replace_all=true", "conflict")
-    found = text.data[slice(*places[0])].replace(b"\r\n", b"\n")
-    spans = _spans(text, places, found, _encoded(text, new, path))
+    old_data = text.data[slice(*places[0])].replace(b"\r\n", b"\n")
+    spans = _spans(text, places, old_data, _encoded(text, new, path))
     if note and all(span.data == text.data[span.start : span.end] for span in spans):
         raise ToolError(f"old_string is not in {path!r}, but new_string is: {note}", "conflict")
     return spans, note

@@ -29,15 +29,15 @@ def places_of(data: bytes, old: bytes, *, overlapping: bool) -> Iterator[tuple[i
         match = pattern.search(data, match.start() + 1 if overlapping else match.end())
 
 
-def with_endings_of(new: bytes, old: bytes, found: bytes, fallback: bytes) -> bytes:
-    """Return `new`, which has LF line endings, for the place where `old` was `found`.
+def with_endings_of(new: bytes, old: bytes, place: bytes, fallback: bytes) -> bytes:
+    """Return `new`, which has LF line endings, for the place where `old` is; `place` is its text there.
 
     Lines that are the same in both keep their endings; other lines get the ending that the line in their place had, or
     else that of the line above. `fallback` is for a place without line endings.
     """
     *before, last = old.split(b"\n")
     *after, new_last = new.split(b"\n")
-    endings: list[bytes] = _ENDING.findall(found)
+    endings: list[bytes] = _ENDING.findall(place)
     shared = min(len(before), len(after))
     top = next((at for at in range(shared) if before[at] != after[at]), shared)
     below = 0
