@@ -12,7 +12,18 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from tools_agent import Agent, Assistant, Block, Guardrail, ScriptedProvider, Session, SQLiteStore, Usage, open_store
+from tools_agent import (
+    Agent,
+    Assistant,
+    Block,
+    Guardrail,
+    ScriptedProvider,
+    Session,
+    SQLiteStore,
+    Usage,
+    external_tool,
+    open_store,
+)
 from tools_core import Context, Halt, Result, Tool, ToolCall, ToolError, tool
 from tools_runtime import Approvals, Executor, Policy, hookimpl
 from tools_runtime.plugins import RateLimit
@@ -942,3 +953,118 @@ def test_a_context_may_be_any_object():
     agent.model = ScriptedProvider("hello")
     agent.generate("y")
     assert (seen[-1], agent.context) == ("ann", Desk("ann"))
+
+
+# Guardrails of tools
+
+
+class ToolGuard(Guardrail):
+    """Changes, answers and blocks calls and results by their text."""
+
+    def process_tool_input(self, call, context):
+        name = call.arguments.get("name", "")
+        if name == "block":
+            return Block("bad input")
+        if name == "answer":
+            return Result.text("answered")
+        return ToolCall(call.id, call.name, {"name": name.upper()}) if name == "change" else None
+
+    def process_tool_output(self, call, result, context):
+        if "secret" in str(result):
+            return Result.text(str(result).replace("secret", "***"))
+        if "leak" in str(result):
+            return Block("bad output")
+        if "crash" in str(result):
+            raise RuntimeError("oops")
+        return None
+
+
+class AsyncToolGuard(ToolGuard):
+    async def process_tool_input(self, call, context):
+        return super().process_tool_input(call, context)
+
+    async def process_tool_output(self, call, result, context):
+        return super().process_tool_output(call, result, context)
+
+
+@pytest.mark.parametrize("guard", [ToolGuard, AsyncToolGuard])
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_guardrails_check_the_input_and_output_of_tools(guard, is_async, is_nested, write, written, arun):
+    def outcome(name):
+        written.clear()
+        calls = [call("write", "1", name=name), call("write", "2", name="later")]
+        tools = [write]
+        model = ScriptedProvider(calls, "done")
+        if is_nested:
+            tools, model = [agent_tool(model, write)], ScriptedProvider(call("clerk", prompt="a"), "done")
+        agent = Agent(model=model, tools=tools, guardrails=[guard])
+        response = arun(agent.agenerate("x")) if is_async else agent.generate("x")
+        first = results(agent.session)[0]
+        return response, list(written), first.result
+
+    response, names, result = outcome("change")
+    assert (response.outcome, names) == ("completed", ["CHANGE", "later"])
+    assert outcome("answer")[1] == ["later"]
+    response, names, _ = outcome("block")
+    assert (response.outcome, response.tripwire.phase, response.tripwire.reason) == (
+        "blocked",
+        "tool_input",
+        "bad input",
+    )
+    assert names == []
+    response, names, result = outcome("leak")
+    assert (response.outcome, response.tripwire.phase, names) == ("blocked", "tool_output", ["leak"])
+    if not is_nested:
+        assert outcome("secret")[2].content == "wrote ***"
+        assert outcome("crash")[2].error_type == "unavailable"
+        assert result.error_type == "denied"
+
+
+def test_the_policy_decides_about_a_call_that_a_guardrail_has_changed(write, written):
+    policy = rules({**DENY, "arguments": {"name": "CHANGE"}}, {"decision": "allow"})
+    model = ScriptedProvider(call("write", name="change"), "done")
+    Agent(model=model, tools=[write], guardrails=[ToolGuard], policy=policy).generate("x")
+    assert written == []
+
+
+# External tools
+
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"], "additionalProperties": False}
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("value", [{"color": "blue"}, "blue", None, Result.error("closed", type="unavailable")])
+def test_the_result_of_an_external_tool_is_brought_later(value, is_nested, store, write, written):
+    model = ScriptedProvider([call("write", "w", name="a"), call("pick", "p/1", q="Wall?")], "picked")
+    tools = [write, external_tool("pick", "Pick a color.", SCHEMA)]
+    if is_nested:
+        tools, model = [agent_tool(model, *tools)], ScriptedProvider(call("clerk", "c", prompt="a"), "done")
+    agent = Agent(Session(store=store), model=model, tools=tools)
+    response = agent.generate("x")
+    assert (response.interrupt_reason, written) == ("result_required", ["a"])
+    (pending,) = response.pending
+    assert (pending["tool"], pending["arguments"]) == ("pick", {"q": "Wall?"})
+    assert agent.generate().interrupted  # nothing has come yet
+    with pytest.raises(KeyError):
+        agent.session.approve(pending["call_id"])
+    with pytest.raises(KeyError, match="waits for its result"):
+        agent.session.add_result("other", value)
+    agent.session.add_result(pending["call_id"], value)
+    assert agent.generate().completed
+    assert written == ["a"]
+    session = agent.session
+    if is_nested:
+        assert results(session)[0].content == "picked"
+    else:
+        expected = value if isinstance(value, Result) else Result.ok(value)
+        assert results(session)[1].result == expected
+
+
+def test_a_policy_and_the_schema_hold_for_calls_of_external_tools():
+    pick = external_tool("pick", "Pick a color.", SCHEMA)
+    calls = [call("pick", "1", q=7), call("pick", "2", q="Wall?")]
+    policy = rules({"decision": "deny", "tool": "pick", "arguments": {"q": "Wall?"}}, {"decision": "allow"})
+    agent = Agent(model=ScriptedProvider(calls, "done"), tools=[pick], policy=policy)
+    assert agent.generate("x").completed
+    assert [message.error_type for message in results(agent.session)] == ["validation_error", "denied"]

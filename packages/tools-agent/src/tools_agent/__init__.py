@@ -18,6 +18,7 @@ from tools_agent._events import (
     ToolStarted,
     UsageUpdate,
 )
+from tools_agent._external import external_tool
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
@@ -97,6 +98,7 @@ __all__ = [
     "Window",
     "compact",
     "cost_of",
+    "external_tool",
     "get_provider",
     "message_from_dict",
     "open_store",

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tools_agent._messages import Assistant, Message
+from tools_core import Result, ToolCall
 
-Phase = Literal["before", "after"]
+Phase = Literal["before", "after", "tool_input", "tool_output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Modification:
 
 
 class Guardrail:
-    """Base class for checks of input and replies. Override one method or both.
+    """Base class for checks of input and replies, of tool calls and their results. Override any of the methods.
 
     In asynchronous runs the methods may be coroutine functions. Guardrails run in the order of the agent's list, each
     on the result of the previous one. The first guardrail that blocks ends the run.
@@ -66,6 +67,30 @@ class Guardrail:
         """Check a reply of the model before it is added to the session.
 
         Returns None to pass it, another Assistant to replace it, or a `Block`: then the reply is not stored.
+        """
+        return None
+
+    def process_tool_input(
+        self,
+        call: ToolCall,  # noqa: ARG002
+        context: Any,  # noqa: ARG002
+    ) -> Any:
+        """Check a call before it runs, also one of a sub-agent.
+
+        Returns None to pass it, another ToolCall to run instead, a Result to answer it with, or a `Block`. The policy
+        decides about the call that will run.
+        """
+        return None
+
+    def process_tool_output(
+        self,
+        call: ToolCall,  # noqa: ARG002
+        result: Result,  # noqa: ARG002
+        context: Any,  # noqa: ARG002
+    ) -> Any:
+        """Check the result of a call before it is stored, and the model reads it.
+
+        Returns None to pass it, another Result, or a `Block`. If this fails, the result is withheld.
         """
         return None
 

@@ -10,6 +10,7 @@ from tools_agent._guardrails import Guardrail, check_guardrails
 from tools_agent._loop._approvals import SessionApprovals
 from tools_agent._loop._calls import Recorder
 from tools_agent._loop._run_parts import RunParts
+from tools_agent._loop._tool_checks import ToolChecks
 from tools_agent._options import is_function, read_tools, resolve
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import Provider, window_of
@@ -26,7 +27,7 @@ _SMALL = 800  # tokens: a tenth of the smallest context window
 _EXECUTOR = ("executor",)
 _TOOLS = ("tools", "executor")
 _DEPENDENT = {  # the parts that an option changes
-    "model": ("provider", *_TOOLS), "output": ("output",), "guardrails": ("guardrails",), "tools": _TOOLS,
+    "model": ("provider", *_TOOLS), "output": ("output",), "guardrails": ("guardrails", *_EXECUTOR), "tools": _TOOLS,
     "skills": _TOOLS, "deferred": _TOOLS, "definition_budget": _TOOLS, "output_budget": ("budget", *_TOOLS),
     "hooks": _TOOLS, "runtime": _EXECUTOR, "policy": _EXECUTOR, "loop_detection": _EXECUTOR,
     "tool_timeout": _EXECUTOR, "error_policy": _EXECUTOR,
@@ -166,6 +167,8 @@ class Parts:
         policy = agent.policy() if isinstance(agent.policy, type) else agent.policy
         approvals = getattr(policy, "approvals", None)
         hooks = [*agent.hooks, _RECORDER]
+        if checks := ToolChecks(self.guardrails):
+            hooks.append(checks)
         if agent.loop_detection and not any(isinstance(hook, LoopDetector) for hook in hooks):
             hooks.insert(0, LoopDetector())
         if self._has_budget:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools_agent._loop._run import Run
 
 _log = logging.getLogger("tools_agent")
-WAITING = ("approval_required", "answer_required")
+WAITING = ("approval_required", "answer_required", "result_required")
 _MAX_REPEATS = 5  # of a failing call; the LoopDetector warns earlier
 
 
@@ -75,7 +75,8 @@ class Calls:
             raise Interrupted("max_tool_calls")
 
     def _is_waiting(self) -> bool:
-        return bool(self._session.pending_approvals or self._session.pending_questions)
+        session = self._session
+        return bool(session.pending_approvals or session.pending_questions or session.pending_results)
 
     def _run_batch(self, calls: Sequence[ToolCall], context: Context) -> Steps:
         run = self._run
@@ -121,7 +122,7 @@ class Calls:
             raise self._failure
         self._received.add(id)
         if result.error_type in WAITING and "pending" in result.metadata:
-            record = session.log.ask_approval if result.error_type == "approval_required" else session.log.ask_question
+            record = session.log.ask_question if result.error_type == "answer_required" else session.log.ask_approval
             yield self._run.write(record, id, result.metadata["pending"])
             return
         is_cancelled = self._context is not None and self._context.cancelled

@@ -36,7 +36,7 @@ class Checks:
             messages = run.session.messages
             answer = yield run.call_back(guardrail.process_input, messages, run.context)
             if isinstance(answer, Block):
-                yield self._block(guardrail, "before", answer)
+                yield self.block(guardrail, "before", answer)
                 return
             if answer is not None:
                 changes, ids = changes_between(messages, answer)
@@ -52,7 +52,7 @@ class Checks:
                 continue
             answer = yield run.call_back(guardrail.process_output, reply, run.session.messages, run.context)
             if isinstance(answer, Block):
-                yield self._block(guardrail, "after", answer)
+                yield self.block(guardrail, "after", answer)
                 return None
             if answer is None or answer == reply:
                 continue
@@ -62,7 +62,8 @@ class Checks:
             yield self._modify(guardrail, "after", [reply.id])
         return reply
 
-    def _block(self, guardrail: Guardrail, phase: Phase, block: Block) -> Tripwire:
+    def block(self, guardrail: Guardrail, phase: Phase, block: Block) -> Tripwire:
+        """Keep the reason why the run ends, and return it as an event."""
         self.tripwire = Tripwire(guardrail.name, phase, block.reason, block.metadata)
         return self.tripwire
 

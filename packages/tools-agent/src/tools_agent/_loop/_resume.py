@@ -22,13 +22,15 @@ def resumed(run: Run, calls: Sequence[ToolCall], context: Context) -> Steps:
     """Return each call that may run with None, and each call that must not run again with its result.
 
     A call that an earlier run started may have had its effect. It runs again if that is harmless, or if the tool named
-    by `verify` finds no effect. Calls that wait for an answer of the user do not run.
+    by `verify` finds no effect. Calls that wait for an answer of the user, or for their result, do not run.
     """
     log = run.session.log
     pairs: list[tuple[ToolCall, Result | None]] = []
     for call in calls:
         state = log.state(call.id)
         if state.question is not None and run.inherited("on_ask") is None:
+            continue
+        if state.pending is not None and state.pending.get("external"):
             continue
         if state.attempts <= state.attempts_settled or _is_repeatable(run, call, context):
             pairs.append((call, None))

@@ -240,11 +240,12 @@ class Run:
             self.check()
             if calls := session.pending_tool_calls:
                 yield from self.calls.execute(calls)
-                if self._end_if_halted():
+                self._end_if_blocked()
+                if self._ended or self._end_if_halted():
                     return
                 self.check()
                 if session.pending_tool_calls:
-                    raise Interrupted("approval_required" if session.pending_approvals else "answer_required")
+                    raise Interrupted(_reason_to_wait(session))
             if steering:
                 yield from self._add_steering()
                 self._end_if_blocked()
@@ -342,4 +343,10 @@ class Run:
 
 
 def _requests(session: Session) -> list[dict[str, Any]]:
-    return session.pending_approvals + session.pending_questions
+    return session.pending_approvals + session.pending_questions + session.pending_results
+
+
+def _reason_to_wait(session: Session) -> str:
+    if session.pending_approvals:
+        return "approval_required"
+    return "answer_required" if session.pending_questions else "result_required"

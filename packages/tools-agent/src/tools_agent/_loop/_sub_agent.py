@@ -175,6 +175,9 @@ def _session_of(agent: Any, caller: Run | None, context: Context) -> tuple[Sessi
     for question in session.pending_questions:
         if (answer := state.answers.get(question["call_id"])) is not None:
             session.answer(question["call_id"], answer["answer"], by=answer["by"])
+    for request in session.pending_results:
+        if (answer := state.answers.get(request["call_id"])) is not None:
+            session.add_result(request["call_id"], Result.from_dict(answer["result"]))
     for request in session.pending_approvals:
         answer = state.answers.get(request["call_id"])
         if answer is not None and answer["approved"]:

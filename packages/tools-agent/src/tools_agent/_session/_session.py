@@ -128,12 +128,17 @@ class Session:
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
         """The unanswered requests for approval, as JSON values."""
-        return [request for request in self._requests() if "question" not in request]
+        return [request for request in self._requests() if not ("question" in request or request.get("external"))]
 
     @property
     def pending_questions(self) -> list[dict[str, Any]]:
         """The unanswered questions of tools, as JSON values."""
         return [request for request in self._requests() if "question" in request]
+
+    @property
+    def pending_results(self) -> list[dict[str, Any]]:
+        """The calls of external tools without a result, as JSON values."""
+        return [request for request in self._requests() if request.get("external")]
 
     def _requests(self) -> Iterator[dict[str, Any]]:
         for call in self.pending_tool_calls:
@@ -261,6 +266,18 @@ class Session:
         if question["choices"] and answer not in question["choices"]:
             raise ValueError(f"the answer {answer!r} is not one of {', '.join(question['choices'])}")
         self.log.answer(question, answer, by or user_name())
+
+    def add_result(self, call_id: str, result: Any) -> None:
+        """Give a pending call of an external tool its result, a Result or any JSON value; `generate()` continues.
+
+        Raises KeyError if no such call waits for a result, and TypeError for a value that is not JSON.
+        """
+        pending = _request_of(call_id, self.pending_results, "its result")
+        result = result if isinstance(result, Result) else Result.ok(json.loads(json.dumps(result)))
+        if "agent" in pending:  # the sub-agent receives it
+            self.log.write([("result_given", {"call_id": call_id, "result": result.to_dict()})])
+        else:
+            self.log.write([self.log.result_of(call_id, result)])
 
     # ------------------------------------------------------------------------------------------------ the log
 

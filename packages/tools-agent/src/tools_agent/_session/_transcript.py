@@ -241,6 +241,9 @@ class Transcript:
     def _apply_run_finished(self, data: Mapping[str, Any]) -> None:
         self.spent = data.get("spent", {})
 
+    def _apply_result_given(self, data: Mapping[str, Any]) -> None:
+        self._answer_sub_agent(data)
+
     def _apply_summary(self, data: Mapping[str, Any]) -> None:
         self.summary = data
 

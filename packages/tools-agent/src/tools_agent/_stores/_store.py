@@ -23,6 +23,7 @@ class Record:
     - "approval_asked": `data` has `call_id` and the `pending` request.
     - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason`, `by` whom, and
       edited `arguments`.
+    - "result_given": `data` has `call_id` and the `result` of a call of a sub-agent that ran elsewhere.
     - "summary": `data` has a summary of the messages up to the id `until`, for the model's view of the session.
     - "preview": the session works in the `copy` of the workspace with this id.
     - "rollback": `data` has `to`: the records after this sequence number are undone.

@@ -62,7 +62,7 @@ class LoopDetector:
         arguments = arguments_of(call)
         request = hash((call.name, call.raw if arguments is None else canonical_or_none(arguments)))
         result: Result = yield
-        if result.error_type in ("approval_required", "answer_required"):
+        if result.error_type in ("approval_required", "answer_required", "result_required"):
             return None
         answer = hash((result.ok, result.error_type, _without_durations(result.content)))
         caller: Any = context.caller
