@@ -120,12 +120,12 @@ def test_a_sandbox_shows_the_programs_behind_the_shims_of_a_version_manager(root
         for name in ("tool", "run"):
             (tmp_path / folder / name).write_text(f"#!/bin/sh\n{script}\n")
             (tmp_path / folder / name).chmod(0o755)
-    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "credentials.toml").write_text("secret")
     monkeypatch.setenv("PATH", f"{tmp_path}/shims:/usr/bin:/bin")
     bash = Bash(str(root), sandbox=level)
     assert bash.call(command="tool").output["output"] == "ran\n"
     if level in {"landlock", "bubblewrap"}:
-        assert bash.call(command=f"cat {tmp_path}/secret").output["exit_code"] == 1
+        assert bash.call(command=f"cat {tmp_path}/credentials.toml").output["exit_code"] == 1
 
 
 @linux

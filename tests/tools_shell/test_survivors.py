@@ -10,7 +10,6 @@ import threading
 
 import pytest
 
-from tools_core import ToolError
 from tools_shell import Bash
 
 RUNGS = ["contained", "landlock", "bubblewrap"]
@@ -132,62 +131,6 @@ def test_when_its_supervisor_is_killed_all_of_it_ends_and_the_call_returns(
     caller.join()
     assert results[0].output["signal"] == "SIGKILL"
     assert lifeline.holders_are_gone()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("level", ["landlock"], indirect=True)
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param("mkdir $TMPDIR/a; touch $TMPDIR/a/b", id="ends"),
-        pytest.param("mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c; chmod 0 $TMPDIR/a/b; chmod 0 $TMPDIR/a", id="closed"),
-        pytest.param("touch $TMPDIR/a; sleep 900", id="limit"),
-        pytest.param(
-            f'{sys.executable} -c \'import os\nos.chdir(os.environ["TMPDIR"])\n'
-            'for _ in range(2000): os.mkdir("a"); os.chdir("a")\'',
-            id="deep",
-        ),
-    ],
-)
-def test_the_folder_for_temporary_files_is_removed_in_every_ending(
-    root, level, script, tmp_path, monkeypatch, supervisor_of_the_job
-):
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    tool = Bash(str(root), sandbox=level)
-    os.mkfifo(root / "begun")
-    caller = threading.Thread(target=lambda: tool.call(command=script, timeout=120 if "begun" in script else 5))
-    caller.start()
-    if "begun" in script:
-        assert (root / "begun").read_text() == "supervised\n"
-        os.kill(supervisor_of_the_job(), signal.SIGKILL)
-    caller.join()
-    wait_until_empty(folder)
-
-
-def wait_until_empty(folder):
-    watched = subprocess.run(
-        ["/bin/sh", "-c", 'for n in $(seq 2500); do test -z "$(ls -A "$0")" && exit; sleep 0.02; done; exit 1', folder],
-        check=False,
-    )
-    assert watched.returncode == 0, list(folder.iterdir())
-
-
-def test_the_folder_for_temporary_files_is_removed_when_the_host_is_killed(root, lifeline, tmp_path, monkeypatch):
-    try:
-        Bash(root, sandbox="landlock").diagnose()
-    except ToolError as error:
-        pytest.skip(f"this system does not have it: {error.message}")
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setenv("TMPDIR", str(folder))
-    with host(root, "landlock", f"exec 9> {lifeline.path}; touch $TMPDIR/a; echo begun >&9; sleep 900") as process:
-        lifeline.wait_for(b"begun\n")
-        assert len(list(folder.iterdir())) == 1
-        process.kill()
-    assert lifeline.holders_are_gone()
-    wait_until_empty(folder)
 
 
 def test_a_ctrl_c_for_the_host_reaches_neither_the_server_nor_a_supervisor(root):

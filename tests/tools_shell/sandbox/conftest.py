@@ -33,10 +33,10 @@ PYTHON = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.e
 
 # Host and leader in one: becomes the user, finds the level, confines itself and becomes the command.
 HOST = """
-import ctypes, json, os, re, shutil, subprocess, sys
+import ctypes, dataclasses, json, os, re, shutil, subprocess, sys
 from tools_shell import _settings
 from tools_shell._sandbox import _command
-from tools_shell._sandbox import _choose, _isolation, _start
+from tools_shell._sandbox import _choose, _isolation, _run_folder, _start
 from tools_shell._supervisor import _confine
 said = json.load(sys.stdin)
 os.dup2(said["stdin"], 0)
@@ -55,11 +55,14 @@ sandbox_level, _, proc = said["sandbox_level"].partition(" with the shared ")
 isolation = next(
     found for found in known if found.level == sandbox_level and (not proc or found.bubblewrap.proc == "shared")
 )
+if sandbox_level in ("bubblewrap", "landlock"):
+    isolation = dataclasses.replace(isolation, folder=_run_folder.RunFolder(said["temporary"], ()))
+    isolation.folder.write_git_settings("")
 command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
     terminal=said["terminal"], extra=said["extra"],
 )
-wrapped = _start.wrap(command, said["temporary"])
+wrapped = _start.wrap(command)
 os.chdir(said["workdir"])
 if wrapped.confine is not None:
     _confine.confine(json.loads(json.dumps(wrapped.confine)))

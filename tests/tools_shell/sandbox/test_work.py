@@ -14,7 +14,7 @@ WORKS = {
     "a pipe by its path": "cat <(echo x) && echo x > /dev/stderr && echo x > /dev/null",
     "a FIFO": "mkfifo f && (echo x > f &) && cat f",
     "temporary files": "f=$(mktemp) && echo x > $f && cat $f",
-    "a home": "cd && echo x > .of-mine && cat ~/.of-mine",
+    "a home": "cd && mkdir -p .cache && echo x > .cache/of-mine && cat ~/.cache/of-mine",
     "names of users": "id -u && ls -l",
     "processors": "nproc",
     "a subshell that ends": "(exit 3); test $? = 3 && echo x",

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core.text import is_secret_name
+from tools_shell._sandbox._toolchains import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,12 +21,27 @@ _ALLOWED = frozenset((
     "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ))  # fmt: skip
 
+# Nobody can answer a prompt or leave an editor or pager. Git runs an editor as a shell command, with a file to edit.
+_NO_EDITOR = "sh -c 'echo there is no editor to edit $1: write the file, or use an option >&2; exit 1' editor"
+_HAS_MESSAGE = r'sed "/^# -* >8/q" "$1" | grep -qv "^#\|^$"'
+_KEPT_MESSAGE = f"""sh -c '{_HAS_MESSAGE} || {{ echo "there is no editor: pass the message with -m" >&2; exit 1; }}' editor"""
+_UNATTENDED = {
+    "EDITOR": _NO_EDITOR,
+    "GIT_EDITOR": _KEPT_MESSAGE,  # `git rebase --continue` and `git revert` keep the message that git proposes
+    "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_PAGER": "cat",
+    "GIT_SEQUENCE_EDITOR": _NO_EDITOR,
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "PYTHONUNBUFFERED": "1",  # shows the output of a Python program before its end
+    "VISUAL": _NO_EDITOR,
+}
+
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the host's variables for folders and locale, without credentials."""
-    environment = {name: host[name] for name in _ALLOWED.intersection(host)}
+    environment = {name: host[name] for name in (_ALLOWED | VARIABLES).intersection(host)} | _UNATTENDED
     environment["PATH"] = _absolute(environment.get("PATH", "")) or os.defpath
-    environment["PYTHONUNBUFFERED"] = "1"  # shows the output of a Python program before its end
     return environment
 
 

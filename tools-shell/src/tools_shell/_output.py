@@ -6,7 +6,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from tools_shell._redactor import RedactedStream, Redactor, printable
+from tools_shell._redactor import RedactedStream, Redactor, printable, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,13 +89,24 @@ class Output:
 
         return is_cancelled
 
-    def omitted(self, limit: int = KEEP) -> int:
-        """Return the number of characters that `text` leaves out."""
-        return max(len(self._head) + self._tail.end - limit, 0)
+    @property
+    def omitted(self) -> int:
+        """The number of characters that are not kept."""
+        return max(len(self._head) + self._tail.end - KEEP, 0)
 
-    def text(self, limit: int = KEEP) -> str:
-        """Return the output; over `limit` characters, head and tail with the number of omitted characters."""
-        text = self._head + self._tail.read(0, KEEP)
-        if omitted := self.omitted(limit):
-            text = f"{text[: limit // 2]}\n[... {omitted:,} characters omitted ...]\n{text[-limit // 2 :]}"
-        return printable(text)
+    def text(self) -> str:
+        """Return the output; over `KEEP` characters, head and tail with the number of omitted characters."""
+        tail = self._tail.read(0, KEEP)
+        gap = f"\n[... {self.omitted:,} characters omitted ...]\n" if self.omitted else ""
+        return printable(self._head + gap + tail)
+
+    def page(self, limit: int) -> tuple[str, int]:
+        """Return the output as a terminal shows it, up to `limit` characters, and how many are left out."""
+        head, tail = self._head, self._tail.read(0, KEEP)
+        text = shown(head + tail) if not self.omitted else ""
+        if not self.omitted and len(text) <= limit:
+            return text, 0
+        first, last = (shown(head), shown(tail)) if self.omitted else (text, text)
+        omitted = self.omitted + max(len(first) + len(last) if self.omitted else len(text), limit) - limit
+        half = limit // 2
+        return f"{first[: limit - half]}\n[... {omitted:,} characters omitted ...]\n{last[len(last) - half :]}", omitted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from typing import TYPE_CHECKING
 
 from tools_shell._environment import MIN_SECRET, secret_variables
@@ -10,6 +11,12 @@ from tools_shell._environment import MIN_SECRET, secret_variables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"  # ECMA-48
+)
+_BACKSPACE = re.compile(r"[^\x08]\x08")
+_SYMBOLS = {code: 0x2400 + code for code in range(32) if code not in b"\t\n"} | {0x7F: 0x2421}
 _MIN_NAMED_SECRET = 4  # characters, for secrets named by a developer
 
 
@@ -21,6 +28,24 @@ def encoded(text: str) -> bytes:
 def printable(text: str) -> str:
     r"""Return output with `\xNN` for each byte that is not UTF-8, which was decoded by `surrogateescape`."""
     return text.encode("utf-8", "surrogateescape").decode(errors="backslashreplace")
+
+
+def shown(text: str) -> str:
+    """Return output as a terminal shows it: without escape sequences, and only the last state of each line.
+
+    Other control characters become visible symbols.
+    """
+    if _CONTROL.search(text):
+        text = "\n".join(_last_state(line) for line in _ESCAPE.sub("", text).split("\n"))
+        text = text.translate(_SYMBOLS)
+    return printable(text)
+
+
+def _last_state(line: str) -> str:
+    state = line.removesuffix("\r").rpartition("\r")[2]
+    while "\b" in state:
+        state = _BACKSPACE.sub("", state, count=1) if _BACKSPACE.search(state) else state.replace("\b", "")
+    return state
 
 
 class Redactor:

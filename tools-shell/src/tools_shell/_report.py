@@ -13,7 +13,7 @@ from tools_shell._process._run import LONGEST
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tools_core import Image
+    from tools_core import Context, Image
     from tools_shell._output import Output
     from tools_shell._process._run import Outcome
     from tools_shell._sandbox._isolation import Isolation
@@ -28,6 +28,8 @@ _NO_NETWORK = (
     *("network is unreachable", "failed to lookup address", "failed to establish a new connection"),
     *("couldn't connect to server", "socket: operation not permitted"),
 )
+_END = 4_000  # characters of output in which errors are looked for
+_ROOM = 200  # characters for what joins the parts of a text
 _READ_ONLY = ("read-only file system", "device or resource busy")
 
 
@@ -61,6 +63,7 @@ def report(
     facts: Mapping[str, Any],
     outcome: Outcome,
     isolation: Isolation,
+    context: Context,
     *,
     answer: str = "",
     notes: Sequence[str] = (),
@@ -71,8 +74,8 @@ def report(
     The record has the output, the number of omitted characters, and the `facts`.
     """
     record = {"output": output.text(), **facts}
-    if output.omitted():
-        record["truncated"] = output.omitted()
+    if output.omitted:
+        record["truncated"] = output.omitted
     if notes:
         record["notes"] = list(notes)
     record["timed_out"] = outcome.reason == "limit"
@@ -80,15 +83,17 @@ def report(
         record["background"] = BACKGROUND
     if not outcome.is_gone:
         record["survivors"] = SURVIVORS
-    remarks = [_ending(record, outcome), record.get("background"), record.get("survivors"), *notes]
-    text = output.text(MAX_SHOWN)
-    if output.omitted(MAX_SHOWN):
-        remarks.append(f"showing {MAX_SHOWN:,} characters of output; redirect it to a file to read all of it")
     warnings = isolation.warnings()
+    remarks = [_ending(record, outcome), record.get("background"), record.get("survivors"), *notes]
     remarks += [*shortened(warnings), *isolation.news()]
+    has_failed = outcome.reason is not None or bool(record.get("exit_code")) or "error" in record
+    remarks += _reasons(record["output"] + answer, isolation, has_failed=has_failed)
+    room = MAX_SHOWN if context.max_characters is None else min(context.max_characters, MAX_SHOWN)
+    room -= len(answer) + sum(len(remark) + 3 for remark in remarks if remark) + _ROOM
+    text, omitted = output.page(max(room, _ROOM))
+    if omitted:
+        remarks.append("redirect long output to a file to read all of it")
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
-    if outcome.reason is not None or record.get("exit_code") or "error" in record:
-        remarks += _reasons(text, isolation)
     text = bracketed(text, remarks)
     metadata = {**isolation_of(isolation, warnings), "duration": round(outcome.duration, 3)}
     if outcome.reason is None:
@@ -105,11 +110,13 @@ def shortened(warnings: list[str]) -> list[str]:
     return [*warnings[:_MAX_WARNINGS], f"{len(warnings) - _MAX_WARNINGS} more such files; the user sees all of them"]
 
 
-def _reasons(text: str, isolation: Isolation) -> Iterator[str]:
-    """Explain the error messages of a failed program that the sandbox causes."""
-    lowered = text.lower()
+def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[str]:
+    """Explain the error messages that the sandbox causes; a program may have failed although the script did not."""
+    lowered = text[-_END:].lower()
     if not isolation.network and any(message in lowered for message in _NO_NETWORK):
         yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
+    if not has_failed:
+        return
     if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
         if ".git" in lowered:
             yield (

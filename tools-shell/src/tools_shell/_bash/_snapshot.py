@@ -56,6 +56,7 @@ ASK_TOOLS_OUT=@OUT@; \builtin true >&@OUT@ || ASK_TOOLS_OUT=@HIDDEN@
 fi
 } < /dev/null > /dev/null 2>&1"""
 _FIELDS = 10
+_AT_FIRST = "\\builtin shopt -s expand_aliases"  # as in an interactive shell
 
 
 class Snapshot(NamedTuple):
@@ -86,7 +87,7 @@ def program(before: Snapshot, script: str, file: int) -> bytes:
     enter = (
         f'\\builtin cd -- {folder} || {{ mkdir -- {folder} && cd -- {folder} && rmdir -- "$PWD"; }}' if folder else ""
     )
-    setup = f"\\builtin unset REPLY\n{enter}\n{before.setup}"
+    setup = f"\\builtin unset REPLY\n{enter}\n{before.setup or _AT_FIRST}"
     is_quiet = before.status and "set -o errexit" not in before.options
     parts = [
         f"{{ \\builtin eval {quoted(setup)}; }} > /dev/null 2>&1",

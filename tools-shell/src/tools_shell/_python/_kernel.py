@@ -7,6 +7,7 @@ import functools
 import glob
 import json
 import os
+import re
 import socket
 import sys
 import time
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     # `value`; `type`, `message` and `traceback` of an exception; `exit_code` of a SystemExit; `images`; `note`.
     Reply: TypeAlias = dict[str, str]
 
+_OLDEST = (3, 11)  # the first version that the kernel supports
 _LARGEST = 64 << 20  # bytes of a reply
 # Import nothing from the workspace before the code runs; -P covers what Python 3.13 imports itself.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
@@ -193,6 +195,20 @@ def executable(path: str | os.PathLike[str] | None) -> str:
         message = f"there is no Python at {os.fspath(path or program)!r}; pass another one as Python(interpreter=...)"
         raise ToolError(message, "unavailable")
     return program
+
+
+def project_python(root: str) -> str | None:
+    """Return the interpreter of the virtual environment in a folder, if there is one that the kernel supports."""
+    for name in (".venv", "venv"):
+        environment = os.path.join(os.path.realpath(root), name)
+        with suppress(OSError):
+            lines = Path(environment, "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
+            versions = [line.partition("=")[2] for line in lines if line.startswith("version")]
+            numbers = re.findall(r"\d+", versions[0] if versions else "")
+            program = os.path.join(environment, "bin", "python")
+            if tuple(map(int, numbers[:2])) >= _OLDEST and os.access(program, os.X_OK):
+                return program
+    return None
 
 
 def folders_of(python: str) -> list[str]:

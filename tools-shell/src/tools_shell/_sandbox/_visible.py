@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
 from tools_core.files import host_folders, is_inside, user_folders
+from tools_shell._sandbox._toolchains import passes_through, root_of_program, toolchains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +27,6 @@ timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.
 pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
 *-release *_version wgetrc
 """
-# Entries beside the folder `shims` of a version manager (pyenv, rbenv, asdf, mise) that the shims call.
-_OF_SHIMS = ("bin", "installs", "lib", "libexec", "plugins", "version", "versions")
 _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 
 
@@ -61,17 +60,24 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
     readable = [
         *(path for path in system if os.path.exists(path)),
-        *_programs(writable),
+        *toolchains(writable, _SYSTEM),
+        *_own_environment(place, writable),
         *_settled(_existing(sandbox.readable, "readable"), writable),
     ]
     outside = _outermost([path for path in readable if not is_inside(path, writable)])
     return Visible(outside, writable, _guarded(writable, [*named_paths, *named]), _hidden([*writable, *outside], place))
 
 
-def passes_through(path: str, folders: Iterable[str]) -> bool:
-    """Return whether a path passes through one of the folders: commands that can write there control where it leads."""
-    parts = path.split("/")
-    return any(is_inside(os.path.realpath("/".join(parts[:end]) or "/"), folders) for end in range(1, len(parts) + 1))
+def _own_environment(place: str, writable: Sequence[str]) -> Iterator[str]:
+    """Yield the installation behind the virtual environment of the workspace.
+
+    A command may have written the link: only a folder with the standard library of a Python counts.
+    """
+    for name in (".venv", "venv"):
+        root = root_of_program(os.path.realpath(f"{place}/{name}/bin/python"))
+        has_library = glob.glob(f"{glob.escape(root)}/lib*/python3*/os.py")
+        if has_library and not is_inside(root, writable):
+            yield root
 
 
 def find_program(name: str, writable: Sequence[str]) -> str | None:
@@ -108,21 +114,6 @@ def _existing(paths: Iterable[str | os.PathLike[str]], name: str) -> list[str]:
 def _settled(paths: Iterable[str], writable: Sequence[str]) -> Iterator[str]:
     """Return paths in the settings and their link targets, except in writable folders, where commands make links."""
     return _with_targets(path for path in paths if not passes_through(os.path.dirname(path), writable))
-
-
-def _programs(writable: tuple[str, ...]) -> Iterator[str]:
-    """Return the folders of programs and of this Python, but never the user's whole home.
-
-    Those in the workspace are visible already; links there are under the control of commands.
-    """
-    home = os.path.realpath(os.path.expanduser("~"))
-    folders = [sys.prefix, sys.exec_prefix, sys.base_prefix, *os.environ.get("PATH", os.defpath).split(os.pathsep)]
-    folders_found = [os.path.normpath(folder) for folder in folders if os.path.isabs(folder)]
-    managers = [os.path.dirname(folder) for folder in folders_found if os.path.basename(folder) == "shims"]
-    folders_found += [path for top in managers for name in _OF_SHIMS if os.path.exists(path := f"{top}/{name}")]
-    for folder in _with_targets(folder for folder in folders_found if not passes_through(folder, writable)):
-        if os.path.exists(folder) and folder != "/" and not is_inside(home, [folder]):
-            yield folder
 
 
 def _guarded(writable: tuple[str, ...], named: list[str]) -> tuple[str, ...]:

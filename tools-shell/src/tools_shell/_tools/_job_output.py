@@ -56,7 +56,7 @@ class JobOutput(JobTool):
             job.wait(until, lambda: context.cancelled, lambda: not until_end and job.end > start)
             if cursor < 0:  # relative to the current end
                 start = job.position(cursor)
-        return part_of(job, start, record)
+        return part_of(job, start, record, context)
 
 
 def _listed(jobs_of_owner: list[Job]) -> Result:

@@ -35,7 +35,7 @@ class JobStop(JobTool):
         job.terminate()
         job.wait(deadline(grace, context), lambda: context.cancelled)
         end([job])
-        return part_of(job, job.position(-_LAST), {"id": id})
+        return part_of(job, job.position(-_LAST), {"id": id}, context)
 
 
 def end_run(run_id: str) -> None:

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 from tools_core import Result, Tool
 from tools_shell._jobs._table import jobs
 from tools_shell._output import MAX_SHOWN
+from tools_shell._redactor import shown
 from tools_shell._report import bracketed, isolation_of, shortened
 from tools_shell._workspace import owner_of
 
 if TYPE_CHECKING:
     from tools_core import Context
     from tools_shell._jobs._job import Job
+
+
+_ROOM = 400  # characters for remarks
 
 
 class JobTool(Tool, abstract=True):
@@ -38,10 +42,11 @@ def deadline(seconds: float, context: Context) -> float:
     return time.monotonic() + (seconds if remaining is None else min(seconds, remaining))
 
 
-def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
+def part_of(job: Job, start: int, record: dict[str, Any], context: Context) -> Result:
     """Return the status of a job and its output from a position."""
     status, remark = job.status(), job.remark()  # before the output, which is then complete if the job has ended
-    first, text, next_cursor = job.read(start, MAX_SHOWN)
+    room = MAX_SHOWN if context.max_characters is None else min(context.max_characters - _ROOM, MAX_SHOWN)
+    first, text, next_cursor = job.read(start, max(room, _ROOM))
     record |= {**status, "output": text, "cursor": first, "next_cursor": next_cursor}
     remarks = [f"{job.id} {remark}; next cursor {next_cursor}"]
     if first > start:
@@ -56,6 +61,6 @@ def part_of(job: Job, start: int, record: dict[str, Any]) -> Result:
     warnings = job.isolation.warnings()
     return Result.ok(
         record,
-        content=bracketed(text, [*remarks, *shortened(warnings), *job.isolation.news()]),
+        content=bracketed(shown(text), [*remarks, *shortened(warnings), *job.isolation.news()]),
         metadata=isolation_of(job.isolation, warnings),
     )

@@ -8,9 +8,10 @@ import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Image, Limits, Result, ToolError
+from tools_core.files import workspace_path
 from tools_shell._output import Output
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
-from tools_shell._python._kernel import Kernel, executable, folders_of
+from tools_shell._python._kernel import Kernel, executable, folders_of, project_python
 from tools_shell._python._python_sessions import Key, python_sessions
 from tools_shell._redactor import encoded
 from tools_shell._report import exit_of, report
@@ -47,10 +48,18 @@ class Python(ShellTool):
         interpreter: str | os.PathLike[str] | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        """`interpreter` is a program or the folder of a virtual environment; by default that of this process."""
+        """`interpreter` is a program or the folder of a virtual environment.
+
+        By default it is that of `.venv` or `venv` in the workspace, if that has Python 3.11 or later, or else that of
+        this process.
+        """
         super().__init__(root, **settings)
         self._env.setdefault("MPLBACKEND", "Agg")  # draw figures into images, not windows
         self._interpreter = None if interpreter is None else executable(interpreter)
+
+    def _interpreter_of(self, context: Context) -> str:
+        """Return the interpreter of the workspace's virtual environment, or else that of this process."""
+        return project_python(workspace_path(self._root or context.workspace)) or executable(None)
 
     def _approval_settings(self) -> dict[str, Any]:
         return {**super()._approval_settings(), "interpreter": self._interpreter}
@@ -70,14 +79,14 @@ class Python(ShellTool):
         if session and (stdin or workdir != "."):
             message = "session excludes stdin and workdir: use os.chdir, or omit session"
             raise ToolError(message, "validation_error")
-        python = self._interpreter or executable(None)
+        python = self._interpreter or self._interpreter_of(context)
         limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         output = Output(self.redactor())
         cancelled = output.watch(context)
         if not session:
             kernel = self._start(python, context, workdir, encoded(stdin))
             outcome, reply = kernel.run_once(code, output, limit, cancelled)
-            return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
+            return self._result(context, output, outcome, reply, kernel, exit_of(outcome.returncode), [])
         until = time.monotonic() + limit
         key = Key(owner_of(context, self._root), repr((python, self._sandbox)), session)
         with python_sessions.use(key, until, lambda: context.cancelled) as python_session:
@@ -92,7 +101,7 @@ class Python(ShellTool):
             notes.append(f"the session has ended ({kernel.lost}) and its variables are lost")
         elif outcome.reason is not None:
             notes.append("the code was interrupted; the variables of the session remain")
-        return self._result(output, outcome, reply, kernel, more, notes)
+        return self._result(context, output, outcome, reply, kernel, more, notes)
 
     def run(
         self,
@@ -123,10 +132,11 @@ class Python(ShellTool):
             kernel.end("the setup failed")
         else:
             outcome, reply = kernel.run_once(code, output, limit, cancelled)
-        return self._result(output, outcome, reply, kernel, exit_of(outcome.returncode), [])
+        return self._result(context, output, outcome, reply, kernel, exit_of(outcome.returncode), [])
 
     def _result(
         self,
+        context: Context,
         output: Output,
         outcome: Outcome,
         reply: Reply | None,
@@ -149,7 +159,7 @@ class Python(ShellTool):
             record["images"] = list(map(str, images))
         if "note" in facts:
             notes.append(facts["note"])
-        return report(output, record, outcome, kernel.isolation, answer=answer, notes=notes, images=images)
+        return report(output, record, outcome, kernel.isolation, context, answer=answer, notes=notes, images=images)
 
     def _start(
         self,

@@ -1,0 +1,319 @@
+"""Commands at default settings: files outside, git, toolchains, hooks, output."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tools_agent import Agent, ScriptedProvider
+from tools_core import ToolCall, ToolError
+from tools_shell import Bash
+
+
+@pytest.fixture(autouse=True)
+def sandboxed(workspace):
+    """Skips the test if this system has no bubblewrap."""
+    try:
+        Bash(workspace, sandbox="bubblewrap").diagnose()
+    except ToolError as error:
+        pytest.skip(f"this system has no bubblewrap: {error.message}")
+
+
+@pytest.fixture
+def content(day):
+    """`content(tool, **arguments)`: what a model reads."""
+
+    def content(tool, **arguments):
+        result = day.attempt(tool, **arguments)
+        return str(result.content if result.ok else result.error)
+
+    return content
+
+
+@pytest.fixture
+def two_branches(day):
+    """`two_branches(name)`: the user's repository has a file with another content on the branch `feat`."""
+
+    def two_branches(name):
+        day.repository({name: "old\n", "a": "1\n"})
+        day.shell(f"git switch -qc feat && echo new > {name} && git commit -qam 2 && git switch -q main")
+
+    return two_branches
+
+
+def program(path, script):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+TRACKED = [".npmrc", ".gitattributes", ".vscode/settings.json", ".husky/pre-commit", ".claude/x.json", "pkg/.npmrc"]
+AFTER = {
+    "switch": "git switch -q feat && echo fix >> a && git commit -qam 'Fix a'",
+    "merge": "git merge -q feat",
+    "rebase": "git commit -q --allow-empty -m 3 && git rebase -q feat",
+    "cherry-pick": "git cherry-pick feat",
+    "reset": "git reset -q --hard feat",
+    "restore": "git restore --source feat -SW . && git commit -qm 3",
+    "stash": "git switch -q feat && echo x >> a && git stash -q && git stash pop -q && git commit -qam 3",
+    "apply": "git diff main feat | git apply --index && git commit -qm 3",
+    "pull": "git pull -q . feat",
+}
+
+
+@pytest.mark.parametrize("name", TRACKED)
+def test_a_commit_after_a_switch_keeps_the_files_of_the_branch(day, two_branches, name):
+    two_branches(name)
+    day.accepted |= {name.split("/")[-1], name.split("/")[0]}
+    day.bash(AFTER["switch"])
+    assert day.shell(f"git show feat:{name}") == "new\n"
+    assert day.shell("git status --short") == ""
+
+
+@pytest.mark.parametrize("case", AFTER)
+def test_git_changes_a_protected_file_wholly(day, two_branches, case):
+    two_branches(".npmrc")
+    day.accepted.add(".npmrc")
+    warnings = day.call("bash", command=AFTER[case]).metadata["warnings"]
+    assert (day.read(".npmrc"), day.shell("git status --short")) == ("new\n", "")
+    assert warnings == ["changed .npmrc: programs may run it; review it before you open the folder"]
+
+
+@pytest.mark.parametrize("how", ["an editor", "a switch"])
+def test_the_users_own_changes_stay_while_a_job_runs(day, two_branches, how):
+    two_branches("pkg/.npmrc")
+    day.accepted.add(".npmrc")
+    id = day.start("echo begun; read -r line", wait_for="begun", stdin=True)
+    day.shell("echo mine > pkg/.npmrc" if how == "an editor" else "git switch -q feat")
+    expected = day.read("pkg/.npmrc")
+    day.call("job_input", id=id, end=True)
+    day.call("job_output", id=id, until_end=True)
+    assert day.read("pkg/.npmrc") == expected
+    day.shell("git checkout -q .")
+
+
+def test_a_job_cannot_write_the_configuration_that_the_user_s_git_reads(day):
+    day.repository({"a": "1\n"})
+    script = "echo begun; read -r line; printf '[core]\\n fsmonitor = touch pwned\\n' >> .git/config; read -r line"
+    id = day.start(script, wait_for="begun", stdin=True)
+    day.call("job_input", id=id, text="go\n")
+    day.call("job_output", id=id, wait_for="Read-only file system")
+    day.shell("git status")
+    assert not (day.workspace / "pwned").exists()
+
+
+LAYOUTS = {
+    "a linked worktree": "git init -q ../repo && cd ../repo && git commit -q --allow-empty -m first && rmdir ../project"
+    " && git worktree add -q ../project -b agent",
+    "a submodule": "git init -q ../lib && git -C ../lib commit -q --allow-empty -m first && git init -q .. && cd .."
+    " && rmdir project && git -c protocol.file.allow=always submodule --quiet add ./lib project",
+    "a folder of a repository": "cd .. && git init -q && git commit -q --allow-empty -m first",
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_git_works_in_every_layout(day, monkeypatch, layout):
+    day.shell(LAYOUTS[layout])
+    monkeypatch.chdir(day.workspace)
+    day.bash("git log --format=%s && echo 1 > f && git add f && git commit -qm second && git status")
+    assert day.shell("git log -2 --format=%s") == "second\nfirst\n"
+    assert day.shell("git show --stat --format= HEAD").count("|") == 1
+    refused = day.attempt("bash", command="true; echo evil > $(git rev-parse --git-path hooks)/pre-commit")
+    assert refused.output["exit_code"] == 1
+
+
+def test_a_file_git_that_names_a_folder_of_the_user_opens_nothing(day):
+    secret = day.home / "private" / ".git"
+    secret.parent.mkdir()
+    day.shell(f"git init -q {secret.parent} && echo secret > {secret}/description")
+    (day.workspace / ".git").write_text(f"gitdir: {secret}\n")
+    assert "secret" not in day.bash(f"cat {secret}/description 2>&1", exit_code=1)
+    (day.workspace / ".git").unlink()
+
+
+@pytest.mark.parametrize("command", ["git commit", "git commit -v -a", "git tag -a v1", "git rebase -i HEAD~1"])
+def test_git_without_an_editor_fails_at_once_and_says_why(day, content, command):
+    day.repository({"a": "1\n"})
+    day.shell("echo 2 > a; git commit -qam 2" + ("" if "rebase" in command else "; echo 3 > a; git add a"))
+    said = content("bash", command=command, timeout=60)
+    assert "there is no editor" in said
+    assert "timed out" not in said
+    day.shell("git rebase --abort 2> /dev/null; git reset -q --hard")
+
+
+CONTINUES = {
+    "a rebase": "git rebase -q main; echo z > a; git add a; git rebase --continue",
+    "a merge": "git merge main; echo z > a; git add a; git merge --continue",
+    "a revert": "git revert HEAD",
+    "an amended commit": "git commit -q --amend",
+}
+
+
+@pytest.mark.parametrize("case", CONTINUES)
+def test_git_keeps_a_message_that_it_proposes(day, case):
+    day.repository({"a": "1\n"})
+    day.shell("git switch -qc f; echo f > a; git commit -qam f; git switch -q main; echo m > a; git commit -qam m")
+    day.shell("git switch -q f")
+    day.bash(CONTINUES[case])
+    assert day.shell("git status --short") == ""
+
+
+def test_no_hook_of_a_command_stays_in_a_repository(day):
+    hook = "printf '#!/bin/sh\\ntouch ran\\n' > $d/.git/hooks/$h; chmod +x $d/.git/hooks/$h"
+    day.shell("git init -q --template= . && git commit -q --allow-empty -m 1")
+    day.attempt("bash", command=f"d=. h=post-checkout; mkdir -p .git/hooks; {hook}")
+    result = day.call("bash", command=f"git init -q sub; d=sub h=post-commit; mkdir -p sub/.git/hooks; {hook}")
+    assert "removed the hooks of sub/.git" in result.content
+    day.shell("git checkout -q -b other; cd sub; git commit -q --allow-empty -m 1")
+    assert list(day.workspace.rglob("ran")) == []
+    day.shell("rm -rf sub")
+
+
+def test_a_refused_setting_does_not_end_the_script(day):
+    day.repository({"a": "1\n"})
+    said = day.bash("git config core.hooksPath .husky/_; sleep 0.2; echo to-the-end")
+    assert "to-the-end" in said
+    assert day.shell("git config core.hooksPath", exit_code=1) == ""
+
+
+def test_what_a_command_created_can_be_deleted_by_the_next(day):
+    day.bash("echo 'repos: []' > .pre-commit-config.yaml; mkdir .husky; echo x > .husky/pre-commit")
+    day.bash("rm -r .pre-commit-config.yaml .husky")
+    assert os.listdir(day.workspace) == []
+
+
+# Toolchains as their installers lay them out: their files, the folder on PATH, and the program that runs.
+TOOLCHAINS = {
+    "nvm": (".nvm/versions/node/v22/lib/npm/cli.js", ".nvm/versions/node/v22/bin/npm -> ../lib/npm/cli.js"),
+    "rustup": (".rustup/toolchains/stable/bin/cargo", ".cargo/bin/cargo: "),
+    "uv tool": (".local/share/uv/tools/ruff/bin/ruff", ".local/bin/ruff -> "),
+    "pipx": (".local/share/pipx/venvs/x/bin/x", ".local/bin/x -> "),
+    "pyenv": (".pyenv/versions/3.13/bin/python", ".pyenv/shims/python: "),
+    "conda": ("miniconda3/lib/real", "miniconda3/bin/python: "),
+    "sdkman": (".sdkman/candidates/java/21/bin/java", ".sdkman/candidates/java/current/bin/java -> "),
+    "brew": (".linuxbrew/Cellar/jq/1.7/bin/jq", ".linuxbrew/bin/jq -> ../Cellar/jq/1.7/bin/jq"),
+    "go": ("sdk/go1.23/pkg/tool", "sdk/go1.23/bin/go: "),
+    "volta": (".volta/tools/image/node/22/bin/node", ".volta/bin/node: "),
+    "mise": (".local/share/mise/installs/x/1/bin/x", ".local/share/mise/shims/x: "),
+    "fnm": (".local/share/fnm/node-versions/v22/installation/bin/node", ".local/state/fnm_multishells/1/bin/node -> "),
+    "a folder of its own": ("opt/maven/lib/mvn", "opt/maven/bin/mvn: "),
+}
+
+
+@pytest.mark.parametrize("name", TOOLCHAINS)
+def test_a_toolchain_in_the_home_runs(day, monkeypatch, name):
+    real, launcher = TOOLCHAINS[name]
+    program(day.home / real, "echo ran")
+    words = launcher.split()
+    path = day.home / words[0].rstrip(":")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if "->" in words:
+        path.symlink_to(words[2] if len(words) > 2 else day.home / real)
+    else:
+        program(path, f"exec {day.home / real}")
+    monkeypatch.setenv("PATH", f"{path.parent}:/usr/bin:/bin")
+    assert day.bash(path.name) == "ran\n"
+    assert "Read-only" in day.attempt("bash", command=f"echo x >> {path.parent}/new").content
+
+
+SECRETS = """
+.ssh/id_ed25519 .aws/credentials .cargo/credentials.toml .cargo/credentials .m2/settings.xml .npmrc .pypirc .netrc
+.gradle/gradle.properties .nvm/.npmrc .local/share/keyrings/login .config/gh/hosts.yml .local/share/uv/credentials/x
+.docker/config.json .nvm/versions/node/v22/etc/npmrc notes.txt
+"""
+
+
+def test_no_secret_of_the_home_can_be_read(day, monkeypatch):
+    names = SECRETS.split()
+    for name in names:
+        (day.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (day.home / name).write_text("CANARY")
+    for folder in (
+        ".cargo/bin",
+        ".local/bin",
+        ".nvm/versions/node/v22/bin",
+        "bin",
+        ".m2/wrapper",
+        ".local/share/uv/tools",
+    ):
+        (day.home / folder).mkdir(parents=True, exist_ok=True)
+    (day.home / "bin" / "key").symlink_to(day.home / ".ssh" / "id_ed25519")
+    folders = [
+        str(day.home / folder) for folder in (".cargo/bin", ".local/bin", ".nvm/versions/node/v22/bin", "bin", ".")
+    ]
+    monkeypatch.setenv("PATH", ":".join([*folders, "/usr/bin", "/bin"]))
+    found = day.attempt("bash", command="cat " + " ".join(f"~/{name}" for name in names) + "; grep -rs CANARY ~; true")
+    assert "CANARY" not in found.content
+
+
+@pytest.fixture
+def environment(day):
+    """A virtual environment of the project, with a module."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", ".venv"], check=True)
+    (site,) = (day.workspace / ".venv" / "lib").glob("python*/site-packages")
+    (site / "of_the_project.py").write_text("NAME = 'project-module'\n")
+    return day.workspace / ".venv"
+
+
+def test_python_uses_the_virtual_environment_of_the_project(day, environment):
+    assert day.python("import of_the_project; of_the_project.NAME") == "'project-module'"
+    assert day.bash(".venv/bin/python -c 'import of_the_project'") == ""
+
+
+EDITABLE = {
+    "a path": ("x.pth", "{project}/src\n"),
+    "an import hook": ("__editable___pkg_1_0_finder.py", "MAPPING: dict[str, str] = {{'pkg': '{project}/src/pkg'}}\n"),
+    "a record": (
+        "pkg-1.0.dist-info/direct_url.json",
+        '{{"url": "file://{project}", "dir_info": {{"editable": true}}}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDITABLE)
+def test_editable_packages_of_an_environment_on_path_are_readable(day, monkeypatch, case):
+    project = day.home / "other project"
+    (project / "src" / "pkg").mkdir(parents=True)
+    (project / "src" / "pkg" / "__init__.py").write_text("NAME = 'editable'\n")
+    site = day.home / "env" / "lib" / "python3.11" / "site-packages"
+    name, text = EDITABLE[case]
+    (site / name).parent.mkdir(parents=True)
+    url = str(project).replace(" ", "%20") if case == "a record" else str(project)
+    (site / name).write_text(text.format(project=url))
+    program(day.home / "env" / "bin" / "tool", f"cat '{project}/src/pkg/__init__.py'")
+    monkeypatch.setenv("PATH", f"{day.home}/env/bin:/usr/bin:/bin")
+    assert day.bash("tool") == "NAME = 'editable'\n"
+
+
+def test_a_path_file_of_a_command_reveals_nothing(day, environment):
+    (day.home / "private").mkdir()
+    (day.home / "private" / "x").write_text("secret")
+    day.bash(f"echo {day.home}/private > .venv/lib/python*/site-packages/x.pth || echo {day.home}/private > y.pth")
+    assert "secret" not in day.attempt("bash", command=f"cat {day.home}/private/x").content
+
+
+def test_the_number_of_omitted_characters_is_right(day):
+    agent = Agent(
+        model=ScriptedProvider(ToolCall(None, "bash", {"command": "seq 1 200000"}), "done"),
+        tools=[Bash()],
+        workspace=day.workspace,
+        approve="all",
+    )
+    agent.generate("go")
+    (content,) = [message.content for message in agent.session.messages if message.role == "tool"]
+    (line,) = [line for line in content.split("\n") if "omitted" in line]
+    shown = len(content.partition("\n[exit")[0]) - len(line) - 2
+    assert abs(int(line.split()[1].replace(",", "")) - (1_288_895 - shown)) < 5
+
+
+def test_an_alias_of_a_session_works_in_the_next_call(day):
+    day.bash("alias greet='echo hello-alias'", session="s")
+    assert day.bash("greet", session="s") == "hello-alias\n"
+
+
+def test_a_failure_without_a_network_is_explained_through_a_pipe(content):
+    script = "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 3)' 2>&1 | tail -1"
+    assert "this sandbox has no network" in content("bash", command=script)
