@@ -6,7 +6,6 @@ import os
 from typing import TYPE_CHECKING
 
 from tools_core.text import is_secret_name
-from tools_shell._sandbox._toolchains import VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,11 +19,20 @@ _ALLOWED = frozenset((
     "LC_MONETARY", "LC_NAME", "LC_NUMERIC", "LC_PAPER", "LC_TELEPHONE", "LC_TIME", "LOGNAME", "PATH", "SHELL", "TEMP",
     "TERM", "TMP", "TMPDIR", "TZ", "USER",
 ))  # fmt: skip
+# Variables that name folders of toolchains.
+TOOLCHAINS = frozenset((
+    *("ANDROID_HOME", "ASDF_DATA_DIR", "ASDF_DIR", "BUN_INSTALL", "CARGO_HOME", "DENO_INSTALL", "DOTNET_ROOT"),
+    *("FNM_DIR", "GOMODCACHE", "GOROOT", "GRADLE_HOME", "HOMEBREW_PREFIX", "JAVA_HOME", "M2_HOME", "MAVEN_HOME"),
+    *("MISE_DATA_DIR", "NVM_DIR", "PIPX_HOME", "PNPM_HOME", "PYENV_ROOT", "RUSTUP_HOME", "SDKMAN_DIR"),
+    *("UV_PYTHON_INSTALL_DIR", "UV_TOOL_DIR", "VIRTUAL_ENV", "VOLTA_HOME"),
+))  # fmt: skip
 
 # Nobody can answer a prompt or leave an editor or pager. Git runs an editor as a shell command, with a file to edit.
 _NO_EDITOR = "sh -c 'echo there is no editor to edit $1: write the file, or use an option >&2; exit 1' editor"
 _HAS_MESSAGE = r'sed "/^# -* >8/q" "$1" | grep -qv "^#\|^$"'
-_KEPT_MESSAGE = f"""sh -c '{_HAS_MESSAGE} || {{ echo "there is no editor: pass the message with -m" >&2; exit 1; }}' editor"""
+_KEPT_MESSAGE = (
+    f"""sh -c '{_HAS_MESSAGE} || {{ echo "there is no editor: pass the message with -m" >&2; exit 1; }}' editor"""
+)
 _UNATTENDED = {
     "EDITOR": _NO_EDITOR,
     "GIT_EDITOR": _KEPT_MESSAGE,  # `git rebase --continue` and `git revert` keep the message that git proposes
@@ -40,7 +48,7 @@ _UNATTENDED = {
 
 def clean_environment(host: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the host's variables for folders and locale, without credentials."""
-    environment = {name: host[name] for name in (_ALLOWED | VARIABLES).intersection(host)} | _UNATTENDED
+    environment = {name: host[name] for name in (_ALLOWED | TOOLCHAINS).intersection(host)} | _UNATTENDED
     environment["PATH"] = _absolute(environment.get("PATH", "")) or os.defpath
     return environment
 

@@ -15,7 +15,6 @@ from tools_shell._guard._survey import survey_of
 
 if TYPE_CHECKING:
     from tools_shell._guard._survey import Place
-    from tools_shell._sandbox._visible import Visible
 
     State: TypeAlias = tuple[int, ...]
 
@@ -47,31 +46,32 @@ class Guard:
     def __init__(
         self,
         workspace: str,
-        view: Visible,
+        writable: tuple[str, ...],
         names: frozenset[str],
         git: str,
         *,
+        covered: tuple[str, ...] = (),
         mounts: bool,
         is_lasting: bool = False,
         configures: bool = False,
     ) -> None:
         """`git` is the program that reads configuration; without it, none is checked.
 
-        `mounts` is False if the level does not mount, and `configures` is True if the command may write the
-        configuration of the workspace's repository.
+        Commands can write to `writable` folders, but not to those in them that are `covered`. `mounts` is False if the
+        level does not mount, and `configures` is True if the command may write the configuration of the workspace's
+        repository.
         """
         self.mounts: list[Mount] = []
         self.is_complete = True
-        self._workspace, self._writable, self._hidden = workspace, view.writable, view.hidden
-        self._read_only = tuple(filter(view.can_be_guarded, view.guarded))
+        self._workspace, self._writable, self._covered = workspace, writable, covered
         self._opened: dict[str, int] = {}
         self._held: set[int] = set()
         self._lock = threading.Lock()
         self._sentences: list[str] = []  # not returned yet
         self._has_warned = False
-        roots = [path for path in view.writable if os.path.isdir(path)]
+        roots = [path for path in writable if os.path.isdir(path)]
         self._surveys = [survey_of(top, names) for top in dict.fromkeys((workspace, *roots))]
-        self._checker = Checker(git, view.writable, self._shown)
+        self._checker = Checker(git, writable, self._shown)
         self._configures = configures
         self._mounted: set[str] = set()  # git directories
         self._repositories: dict[str, Repository | None] = {}  # None if it cannot be restored
@@ -128,7 +128,7 @@ class Guard:
             survey.look()
             self.is_complete &= survey.is_complete
             for place in survey.places():
-                if not is_inside(place.path, (*self._hidden, *self._read_only)):
+                if not is_inside(place.path, self._covered):
                     with suppress(OSError, ValueError):  # removed in the meantime, or not permitted
                         self._compare(place)
         self._has_warned |= bool(self._sentences)
@@ -153,7 +153,7 @@ class Guard:
 
     def _add(self, place: Place, *, mounts: bool) -> None:
         """Remember the state of a place before the command."""
-        if is_inside(place.path, (*self._hidden, *self._read_only)):
+        if is_inside(place.path, self._covered):
             return
         self._places.add(place.path)
         try:

@@ -43,8 +43,9 @@ def guarded(
 
     # Without a sandbox commands can write everywhere, so that only the workspace is compared.
     view = isolation.view if isolation.is_sandbox else Visible((), (root,))
+    covered = (*view.hidden, *filter(view.can_be_guarded, view.guarded))
     options = {"mounts": isolation.can_mount, "is_lasting": is_lasting, "configures": configures}
-    guard = Guard(root, view, names, find_git(isolation), **options)
+    guard = Guard(root, view.writable, names, find_git(isolation), covered=covered, **options)
     try:
         yield replace(isolation, guard=guard)
     finally:

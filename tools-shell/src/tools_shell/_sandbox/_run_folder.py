@@ -17,8 +17,6 @@ from tools_core.files import is_inside, replace, state_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tools_shell._workspace import Owner
-
 # Folders of the home that programs fill by themselves; the rest of the home is read-only.
 CACHES = (".cache", ".npm", ".gradle", ".m2", ".ivy2", ".nuget", ".dotnet", ".gem", ".bundle", ".yarn", ".ipython")
 GIT_CONFIG = ".gitconfig"
@@ -83,15 +81,15 @@ def _first_name(path: str, top: str) -> list[str]:
     return [f"{top}/{path[len(top) + 1 :].split('/', maxsplit=1)[0]}"] if path.startswith(f"{top}/") else []
 
 
-def run_folder(owner: Owner, shown: Sequence[str]) -> RunFolder:
-    """Return the folder of a run in a workspace, created on first use, outside of the paths that a sandbox shows."""
+def run_folder(run_id: str, owner: str, shown: Sequence[str]) -> RunFolder:
+    """Return the folder of an owner in a run, created on first use, outside of the paths that a sandbox shows."""
     base = next((path for path in _bases() if not is_inside(os.path.realpath(path), shown)), _bases()[-1])
     try:
         os.makedirs(base, mode=0o700, exist_ok=True)
         status = os.lstat(base)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
             raise PermissionError(0, "it must be a folder that only this user can access")
-        path = f"{base}/{_digest(owner.run_id)}-{_digest(str(owner))[:16]}"
+        path = f"{base}/{_digest(run_id)}-{_digest(owner)[:16]}"
         if not os.path.isdir(path):
             _make_room(base)
             os.makedirs(path, mode=0o700, exist_ok=True)

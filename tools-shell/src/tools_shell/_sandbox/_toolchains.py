@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tools_core.files import is_inside
+from tools_shell._environment import TOOLCHAINS
 from tools_shell._sandbox._packages import package_folders
 
 if TYPE_CHECKING:
@@ -22,13 +23,6 @@ _IN_HOME = """
 .gradle/wrapper .m2/repository .m2/wrapper .local/lib .local/pipx .local/share/fnm .local/share/mise .local/share/pipx
 .local/share/pnpm .local/share/rtx .local/share/uv/python .local/share/uv/tools
 """
-# Variables that name such folders; commands receive them.
-VARIABLES = frozenset((
-    *("ANDROID_HOME", "ASDF_DATA_DIR", "ASDF_DIR", "BUN_INSTALL", "CARGO_HOME", "DENO_INSTALL", "DOTNET_ROOT"),
-    *("FNM_DIR", "GOMODCACHE", "GOROOT", "GRADLE_HOME", "HOMEBREW_PREFIX", "JAVA_HOME", "M2_HOME", "MAVEN_HOME"),
-    *("MISE_DATA_DIR", "NVM_DIR", "PIPX_HOME", "PNPM_HOME", "PYENV_ROOT", "RUSTUP_HOME", "SDKMAN_DIR"),
-    *("UV_PYTHON_INSTALL_DIR", "UV_TOOL_DIR", "VIRTUAL_ENV", "VOLTA_HOME"),
-))  # fmt: skip
 _OF_PROGRAMS = ("bin", "sbin", "shims")
 _SHARED = (".local", ".config", ".cache", ".local/share", ".local/state", "Library")  # hold more than programs
 _SECRET_FOLDERS = (".aws", ".azure", ".docker", ".gnupg", ".kube", ".password-store", ".ssh", ".config/gcloud")
@@ -49,7 +43,7 @@ def toolchains(writable: Sequence[str], system: Sequence[str]) -> Iterator[str]:
     """
     home = os.path.realpath(os.path.expanduser("~"))
     chosen = [*_of_path(writable, system, home), *(f"{home}/{name}" for name in _IN_HOME.split())]
-    chosen += [os.environ[name] for name in VARIABLES if os.path.isabs(os.environ.get(name, ""))]
+    chosen += [os.environ[name] for name in TOOLCHAINS if os.path.isabs(os.environ.get(name, ""))]
     chosen += [root for place in chosen for root in _environment(place, home)]
     safe = [place for place in dict.fromkeys(chosen) if not passes_through(place, writable)]
     safe += [folder for place in safe for folder in package_folders(place) if not passes_through(folder, writable)]

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects, Tool, ToolError
 from tools_core.files import copied_from, is_inside, is_read_only, workspace_path
+from tools_shell._effects._configuring import configures
 from tools_shell._environment import clean_environment
-from tools_shell._git._plain import configures
 from tools_shell._grants import granted
 from tools_shell._guard._repository import layout_of
 from tools_shell._redactor import Redactor
@@ -207,7 +207,7 @@ class ShellTool(Tool, abstract=True):
                 variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
                 network = network_for(isolation, place.root, context.run_id, is_lasting=is_lasting)
                 if isolation.is_sandbox:
-                    folder = run_folder(owner_of(context, self._root), isolation.view.paths)
+                    folder = run_folder(context.run_id, str(owner_of(context, self._root)), isolation.view.paths)
                     folder.write_git_settings(git_settings(isolation, place.root))
                     isolation = replace(isolation, folder=folder)
                 options = {"is_lasting": is_lasting, "configures": False}
