@@ -197,8 +197,9 @@ class Run:
             self.budget.before = session.log.spent
         yield self.write(session.log.start_run, self._prompt, self._new_seeds())
         self._check_messages()
-        last = [call.id for call in session.pending_tool_calls]
-        stale = [id for id in session.orphaned_tool_call_ids if id not in last]
+        orphaned = session.orphaned_tool_call_ids
+        last = [call.id for call in session.pending_tool_calls] if orphaned else []
+        stale = [id for id in orphaned if id not in last]
         if stale:  # no run runs the calls of older replies, and the model must not see them without results
             self._healed += yield self.write(session.log.close_calls, stale)
         if self.parts.guardrails:
