@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -61,7 +60,7 @@ def converse(tools, name, user="ann", **arguments):
 
 def test_the_schema_repairs_messages_and_run_are_ours():
     (response,), texts = converse([weather], "weather", city="Oslo", days="3", agent="mine")
-    output = json.loads(response.response["result"])
+    output = response.response["result"]
     assert (output["city"], output["days"], output["names"], texts) == ("Oslo", 3, "mine", ["done"])
     (tool,) = to_google_adk([weather])
     assert tool._get_declaration().parameters_json_schema == weather.input_schema
@@ -73,7 +72,7 @@ def test_the_schema_repairs_messages_and_run_are_ours():
 
 def test_two_users_with_sessions_of_one_name_have_different_runs():
     runs = [
-        json.loads(converse([weather], "weather", user=user, city="Oslo")[0][0].response["result"])["run"]
+        converse([weather], "weather", user=user, city="Oslo")[0][0].response["result"]["run"]
         for user in ("ann", "bob", "ann")
     ]
     assert runs[0] == runs[2] != runs[1]

@@ -150,3 +150,15 @@ def test_time_limits_hold_and_hosted_tools_are_refused():
     for hosted in (wait, agents.WebSearchTool()):
         with pytest.raises(ValueError, match=f"{hosted.name} cannot run outside of an agent"):
             from_openai_agents([hosted])
+
+
+def test_optional_parameters_of_strict_tools_stay_optional():
+    @function_tool
+    def greet(name: str, greeting: str = "Hello", suffix: str | None = None) -> str:
+        """Greet."""
+        return f"{greeting} {name}{suffix or ''}"
+
+    [ours] = from_openai_agents([greet])
+    assert ours.input_schema["required"] == ["name"]
+    assert ours.call({"name": "Ada"}).output == "Hello Ada"
+    assert ours.call({"name": "Ada", "suffix": "!"}).output == "Hello Ada!"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack
 from urllib.parse import quote
@@ -23,7 +25,7 @@ KINDS = ("image", "audio", "application/pdf")  # media that a function response 
 def to_google_adk(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
     """Return tools for `LlmAgent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
 
-    The model reads `{"result": text}`, with pictures, audio and PDFs beside it, or `{"error": text}`. A call that
+    The model reads `{"result": text or data}`, with pictures, audio and PDFs beside it, or `{"error": text}`. A call that
     requires approval requests a tool confirmation, whose payload has its arguments and effects. After a halt the
     invocation ends with the tool's response. The run of a call is the session of its user in its app.
     """
@@ -85,7 +87,10 @@ class AdkTool(BaseTool):
             return {"error": text_of(result)}
         parts = parts_of(result, *KINDS)
         media = [_part(part) for part in parts if not isinstance(part, str)]
-        text = "\n".join(part for part in parts if isinstance(part, str))
+        text: Any = "\n".join(part for part in parts if isinstance(part, str))
+        if not isinstance(result.output, str | None):  # data, unless the tool has written other text for the model
+            with suppress(ValueError):
+                text = json.loads(text)
         return {"result": text, "media": media} if media else {"result": text}
 
 

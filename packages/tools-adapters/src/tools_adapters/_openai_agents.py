@@ -43,8 +43,19 @@ def from_openai_agents(tools: Iterable[Any], *, context: Any = None) -> list[Too
         theirs = set_function_tool_failure_error_function(copy.copy(tool), None)
         theirs.timeout_behavior = "raise_exception"
         body, asks = partial(_call_theirs, theirs, context), tool.needs_approval is not False
-        result.append(foreign_tool(body, tool.name, tool.description, tool.params_json_schema, asks))
+        result.append(foreign_tool(body, tool.name, tool.description, _optional(tool.params_json_schema), asks))
     return result
+
+
+def _optional(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without the requirement of strict mode to name each parameter, also those with a default."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    required = [name for name in schema.get("required", ()) if not _has_default(properties.get(name, {}))]
+    return {**schema, "required": required}
+
+
+def _has_default(schema: Mapping[str, Any]) -> bool:
+    return "default" in schema or {"type": "null"} in schema.get("anyOf", ()) or "null" in (schema.get("type") or ())
 
 
 def openai_agents_halt() -> Callable[[Any, list[Any]], ToolsToFinalOutputResult]:
