@@ -1,4 +1,4 @@
-"""`to_agno` and `from_agno`, with a model that answers as told."""
+"""`to_agno`, with a model that answers as told."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from typing import Any
 
 import pytest
 from agno.agent import Agent
-from agno.media import Image as TheirImage
 from agno.models.base import Model
 from agno.models.response import ModelResponse
-from agno.tools import Toolkit
-from agno.tools import tool as their_tool
-from agno.tools.function import ToolResult
 from samples import PNG, is_cancelled, leave, picture, removal, weather
 
-from tools_adapters import from_agno, to_agno
-from tools_core import Image, Result
+from tools_adapters import to_agno
 
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["run", "arun"])
 
@@ -122,48 +117,3 @@ def test_pictures_and_pdfs_go_to_the_model_beside_the_text():
 
 def test_cancelling_an_asynchronous_run_cancels_its_tool():
     assert is_cancelled(lambda wait: build_agent([wait], ("wait", {})).arun("go"))
-
-
-def test_their_tools_become_ours():
-    @their_tool(requires_confirmation=True)
-    def remove(path: str) -> str:
-        """Remove a file."""
-        return f"removed {path}"
-
-    @their_tool(stop_after_tool_call=True)
-    async def last() -> str:
-        """Say the last word."""
-        return "bye"
-
-    @their_tool
-    def show() -> ToolResult:
-        """Show a picture."""
-        return ToolResult(content="here", images=[TheirImage(content=PNG, mime_type="image/png")])
-
-    def plain(number: int) -> int:
-        """Divide."""
-        return 10 // number
-
-    def stream():
-        """Stream."""
-        yield "a"
-        yield "b"
-
-    tools = {tool.name: tool for tool in from_agno([remove, Toolkit(tools=[last, show]), plain, stream])}
-    assert tools["remove"].requires_approval
-    assert tools["remove"].call(path="x").output == "removed x"
-    assert tools["last"].call() == Result.halt("bye")
-    assert tools["show"].call().content == ("here", Image(PNG))
-    assert tools["plain"].call(number=5).output == 2
-    assert "division" in (tools["plain"].call(number=0).error or "")
-    assert tools["plain"].call().error_type == "validation_error"
-    assert tools["stream"].call().output == "ab"
-
-
-def test_a_function_that_waits_for_its_user_is_refused():
-    @their_tool(external_execution=True)
-    def outside() -> str:
-        """Run elsewhere."""
-
-    with pytest.raises(ValueError, match="outside cannot run outside of an Agno agent"):
-        from_agno([outside])

@@ -1,4 +1,4 @@
-"""`to_crewai` and `from_crewai`, with a model that answers as told."""
+"""`to_crewai`, with a model that answers as told."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from crewai import Agent, Crew, Task
 from crewai.llms.base_llm import BaseLLM
-from crewai.tools import BaseTool, ToolFailure
-from crewai.tools import tool as their_tool
-from pydantic import BaseModel
 from samples import fail, leave, picture, removal, weather
 
-from tools_adapters import from_crewai, to_crewai
+from tools_adapters import to_crewai
 from tools_core import Context, Result, tool
 
 
@@ -107,40 +104,3 @@ def test_a_call_that_requires_approval_is_refused_without_it():
     assert ("(code: approval_required)" in answer, removed) == (True, [])
     (converted,) = to_crewai(remove, approve=lambda request: request.tool.name == "remove")
     assert asyncio.run(converted.arun(path="a")) == "removed a"
-
-
-def test_their_tools_become_ours():
-    class Number(BaseModel):
-        number: int
-
-    class Divide(BaseTool):
-        name: str = "Divide Ten"
-        description: str = "Divide 10."
-        args_schema: type[BaseModel] = Number
-
-        def _run(self, number: int) -> Any:
-            return 10 // number if number else ToolFailure(message="not by zero", code="zero")
-
-    @their_tool("last")
-    async def last(number: int) -> Number:
-        """Say the last word."""
-        return Number(number=number)
-
-    class Wait(Divide):
-        name: str = "wait"
-
-        def _run(self, number: int) -> Any:
-            raise NotImplementedError
-
-        async def _arun(self, number: int) -> Any:
-            return number
-
-    last.result_as_answer = True
-    divide, end, wait = from_crewai([Divide(), last, Wait()])
-    assert wait.call(number=5).output == 5
-    assert divide.name == "Divide_Ten"
-    assert divide.call(number=5).output == 2
-    assert divide.call(number="x").error_type == "validation_error"
-    assert (divide.call(number=0).error, divide.call(number=0).error_type) == ("not by zero", "zero")
-    result = end.call(number=1)
-    assert (result.halted, result.to_dict()["output"]) == (True, {"number": 1})

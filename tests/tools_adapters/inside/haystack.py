@@ -1,4 +1,4 @@
-"""`to_haystack` and `from_haystack`, with a chat generator that answers as told."""
+"""`to_haystack`, with a chat generator that answers as told."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from haystack import component
 from haystack.components.agents import Agent
-from haystack.dataclasses import ChatMessage, FileContent, ImageContent, TextContent, ToolCall
+from haystack.dataclasses import ChatMessage, FileContent, TextContent, ToolCall
 from haystack.hooks import human_in_the_loop as hitl
-from haystack.tools import Tool as HaystackTool
-from haystack.tools import Toolset
 from samples import PNG, fail, is_cancelled, leave, picture, removal, weather
 
-from tools_adapters import from_haystack, to_haystack
-from tools_core import Context, Image, Result
+from tools_adapters import to_haystack
+from tools_core import Context, Image
 
 BOTH = pytest.mark.parametrize("is_async", [False, True], ids=["run", "run_async"])
 PICTURE = (Image(PNG).to_dict()["data"], "image/png")
@@ -120,33 +118,3 @@ def test_cancelling_an_asynchronous_run_cancels_its_tool():
         return agent.run_async(messages=[ChatMessage.from_user("go")])
 
     assert is_cancelled(start)
-
-
-def test_their_tools_become_ours():
-    schema = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
-
-    async def half(number: int) -> float:
-        return number / 2
-
-    def shout(value):
-        return f"<{value['word']}>"
-
-    raw, parts = {"source": "parts", "raw_result": True}, [TextContent("here"), ImageContent(*PICTURE)]
-    theirs = [
-        HaystackTool("divide", "Divide 10.", schema, lambda number: 10 // number),
-        HaystackTool("half", "Halve.", schema, async_function=half),
-        HaystackTool("picture", "Draw.", {"type": "object"}, lambda: {"parts": parts}, outputs_to_string=raw),
-        HaystackTool("say", "Say.", {"type": "object"}, lambda: {"word": "a"}, outputs_to_string={"handler": shout}),
-    ]
-
-    class Lazy(Toolset):
-        def warm_up(self) -> None:
-            self.tools = theirs[1:]
-
-    tools = {tool.name: tool for tool in from_haystack([theirs[0], Lazy([])])}
-    assert tools["divide"].call(number=5).output == 2
-    assert tools["divide"].call(number=0).error == "ZeroDivisionError: integer division or modulo by zero"
-    assert tools["divide"].call(number="x").error_type == "validation_error"
-    assert tools["half"].call(number=5).output == 2.5
-    assert tools["picture"].call().content == ("here", Image(PNG))
-    assert tools["say"].call() == Result.ok({"word": "a"}, content="<a>")

@@ -1,4 +1,4 @@
-"""`to_smolagents` and `from_smolagents`, with a model that answers as told."""
+"""`to_smolagents`, with a model that answers as told."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from io import BytesIO
 from typing import Literal
 
 import PIL.Image
-import pytest
 from samples import fail, leave, removal, weather
 from smolagents import ChatMessage, CodeAgent, Model, ToolCallingAgent
-from smolagents import tool as their_tool
 from smolagents.agent_types import AgentImage
 from smolagents.models import ChatMessageToolCall, ChatMessageToolCallFunction, get_tool_json_schema
 
-from tools_adapters import from_smolagents, to_smolagents
+from tools_adapters import to_smolagents
 from tools_core import Context, Image, tool
 
 PICTURE = BytesIO()
@@ -122,24 +120,3 @@ def test_a_tool_that_requires_approval_refuses_to_run_without_it():
     assert "needs approval" in outcome(to_smolagents(remove), "remove('a')")
     assert outcome(to_smolagents(remove, approve="all"), "final_answer(remove('b'))") == "removed b"
     assert removed == ["b"]
-
-
-@pytest.mark.filterwarnings("ignore:Function")
-def test_their_tools_become_ours():
-    @their_tool
-    def divide(a: int, b: int | None = None, by: Literal["a", "b"] | None = None) -> float:
-        """Divide.
-
-        Args:
-            a: One number.
-            b: Another number.
-            by: Unused.
-        """
-        return a / (2 if b is None else b)
-
-    ours, pictured, failed, left = from_smolagents([divide, *to_smolagents([picture, fail, leave])])
-    assert (ours.name, ours.description) == ("divide", "Divide.")
-    assert ours.definition["input_schema"]["properties"]["b"]["type"] == ["integer", "null"]
-    assert (ours.call({"a": "8", "b": 2}).output, ours.call({"a": 8, "by": None}).output) == (4.0, 4.0)
-    assert ours.call({"a": 1, "b": 0}).error == "ZeroDivisionError: division by zero"
-    assert (pictured.call().output.kind, failed.call().error, left.call().halted) == ("image", "no such city", True)

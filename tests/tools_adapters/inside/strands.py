@@ -1,4 +1,4 @@
-"""`to_strands` and `from_strands`, with a model of Strands that answers as told."""
+"""`to_strands`, with a model of Strands that answers as told."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import json
 
 import pytest
 from samples import PNG, fail, is_cancelled, leave, picture, removal, weather
-from strands import Agent, ToolContext
-from strands import tool as their_tool
+from strands import Agent
 from strands.models import Model
 
-from tools_adapters import from_strands, to_strands
+from tools_adapters import to_strands
 
 
 class Fake(Model):
@@ -118,24 +117,3 @@ def test_a_call_that_requires_approval_interrupts_the_agent(answer, text, paths)
 
 def test_cancelling_the_task_cancels_the_tool():
     assert is_cancelled(lambda wait: agent([wait], "wait").invoke_async("hi"))
-
-
-def test_their_tools_become_ours():
-    @their_tool
-    def divide(a: int, b: int) -> float:
-        """Divide."""
-        return a / b
-
-    @their_tool(context=True)
-    def ask(tool_context: ToolContext) -> str:
-        """Ask in the middle of the call."""
-        return tool_context.interrupt("sure")
-
-    ours = {tool.name: tool for tool in from_strands([divide, ask])}
-    assert ours["divide"].definition["input_schema"]["required"] == ["a", "b"]
-    assert ours["divide"].call({"a": "8", "b": 2}).output == "4.0"
-    assert "division by zero" in ours["divide"].call({"a": 1, "b": 0}).error
-    assert not ours["ask"].call({}).ok
-    assert from_strands(to_strands([picture]))[0].call({}).content[1].kind == "image"
-    with pytest.raises(TypeError, match=r"decorate a function with strands\.tool"):
-        from_strands([print])

@@ -8,36 +8,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tools_adapters._agno import from_agno, to_agno
+    from tools_adapters._agno import to_agno
     from tools_adapters._bridge import Executor, Options, Tools
     from tools_adapters._claude_agent_sdk import from_claude_agent_sdk, to_claude_agent_sdk
-    from tools_adapters._crewai import from_crewai, to_crewai
+    from tools_adapters._crewai import to_crewai
     from tools_adapters._google_adk import from_google_adk, to_google_adk
-    from tools_adapters._haystack import from_haystack, to_haystack
+    from tools_adapters._haystack import to_haystack
     from tools_adapters._langchain import from_langchain, langchain_halt, to_langchain
     from tools_adapters._llm import from_llm, to_llm
     from tools_adapters._openai_agents import from_openai_agents, openai_agents_halt, to_openai_agents
     from tools_adapters._openapi import from_openapi
     from tools_adapters._pydantic_ai import from_pydantic_ai, pydantic_ai_halt, to_pydantic_ai
-    from tools_adapters._smolagents import from_smolagents, to_smolagents
-    from tools_adapters._strands import from_strands, to_strands
+    from tools_adapters._smolagents import to_smolagents
+    from tools_adapters._strands import to_strands
 
 __all__ = [
     "Executor",
     "Options",
     "Tools",
-    "from_agno",
     "from_claude_agent_sdk",
-    "from_crewai",
     "from_google_adk",
-    "from_haystack",
     "from_langchain",
     "from_llm",
     "from_openai_agents",
     "from_openapi",
     "from_pydantic_ai",
-    "from_smolagents",
-    "from_strands",
     "langchain_halt",
     "openai_agents_halt",
     "pydantic_ai_halt",

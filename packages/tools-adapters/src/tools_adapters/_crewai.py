@@ -1,18 +1,15 @@
-"""CrewAI: tools for its agents, and tools of theirs."""
+"""CrewAI: tools for its agents."""
 
 from __future__ import annotations
 
-import asyncio
 import copy
-from collections.abc import Iterable
-from functools import partial
 from typing import Any, Unpack
 
 from crewai.tools import BaseTool, ToolFailure
 from pydantic import BaseModel, Field, PrivateAttr
 
-from tools_adapters._bridge import Options, Tools, bridge, foreign_tool, text_of
-from tools_core import Context, Result, Tool
+from tools_adapters._bridge import Options, Tools, bridge, text_of
+from tools_core import Result
 
 
 def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
@@ -32,14 +29,6 @@ def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
             bridged=tool,
         )
         for tool in bridge(tools, **options)
-    ]
-
-
-def from_crewai(tools: Iterable[Any]) -> list[Tool]:
-    """Return tools that call CrewAI's tools, also from `crewai-tools`; one with `result_as_answer` halts."""
-    return [
-        foreign_tool(partial(_call_theirs, tool), tool.name, tool.description, tool.args_schema.model_json_schema())
-        for tool in tools
     ]
 
 
@@ -80,14 +69,3 @@ def _arguments_model(schema: dict[str, Any]) -> Any:
             return copy.deepcopy(schema)
 
     return Arguments
-
-
-async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Result:  # noqa: ARG001
-    try:
-        output = await asyncio.to_thread(theirs.run, **arguments)
-    except NotImplementedError:  # a tool for coroutines alone
-        output = await theirs.arun(**arguments)
-    if isinstance(output, ToolFailure):
-        return Result.error(output.message, type=output.code or "execution_error")
-    make = Result.halt if theirs.result_as_answer else Result.ok
-    return make(output, content=theirs.format_output_for_agent(output))

@@ -25,8 +25,8 @@ KINDS = ("image", "audio", "application/pdf")  # media that a function response 
 def to_google_adk(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:
     """Return tools for `LlmAgent(tools=[...])`; see `Options` for `executor`, `context` and `approve`.
 
-    The model reads `{"result": text or data}`, with pictures, audio and PDFs beside it, or `{"error": text}`. A call that
-    requires approval requests a tool confirmation, whose payload has its arguments and effects. After a halt the
+    The model reads `{"result": text or data}`, with pictures, audio and PDFs beside it, or `{"error": text}`. A call
+    that requires approval requests a tool confirmation, whose payload has its arguments and effects. After a halt the
     invocation ends with the tool's response. The run of a call is the session of its user in its app.
     """
     return [AdkTool(bridged) for bridged in bridge(tools, **options)]

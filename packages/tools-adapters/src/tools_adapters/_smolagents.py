@@ -1,12 +1,10 @@
-"""smolagents: tools for its code agents and tool-calling agents, and its tools as ours."""
+"""smolagents: tools for its code agents and tool-calling agents."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
 from io import BytesIO
 from keyword import iskeyword
 from typing import Any, Unpack
@@ -15,10 +13,9 @@ import PIL.Image
 import smolagents
 from smolagents.agent_types import AgentImage
 from smolagents.local_python_executor import FinalAnswerException
-from smolagents.models import get_tool_json_schema
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Image, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, parts_of, text_of
+from tools_core import Image, ToolError
 
 _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
 
@@ -32,21 +29,6 @@ def to_smolagents(tools: Tools, **options: Unpack[Options]) -> list[smolagents.T
     `approve` or an executor, a tool that requires approval refuses to run, because smolagents does not ask its user.
     """
     return [AskTool(tool) for tool in bridge(tools, **options)]
-
-
-def from_smolagents(tools: Iterable[Any]) -> list[Tool]:
-    """Return tools of smolagents'; PIL images become `Image`."""
-    result: list[Tool] = []
-    for tool in tools:
-        function: dict[str, Any] = get_tool_json_schema(tool)["function"]
-        for value in function["parameters"]["properties"].values():
-            if value.pop("nullable", False):
-                kind: Any = value["type"]
-                value["type"] = [*({kind} if isinstance(kind, str) else kind), "null"]
-                if "enum" in value:
-                    value["enum"] = [*value["enum"], None]
-        result.append(foreign_tool(partial(_call_theirs, tool), **function))
-    return result
 
 
 class Unchecked(str):
@@ -135,15 +117,3 @@ def _inlined(schema: Any, root: Mapping[str, Any], parents: tuple[str, ...] = ()
     for key in reference.removeprefix("#").split("/")[1:]:
         target = target[key]
     return {**_inlined(target, root, (*parents, reference)), **inlined}
-
-
-async def _call_theirs(theirs: Any, arguments: dict[str, Any], context: Context) -> Any:  # noqa: ARG001
-    try:
-        value: Any = await asyncio.to_thread(theirs, **arguments)
-    except FinalAnswerException as end:
-        return Result.halt(end.value)
-    if isinstance(value, PIL.Image.Image):
-        data = BytesIO()
-        value.save(data, "PNG")
-        return Image(data.getvalue())
-    return value

@@ -1,11 +1,9 @@
-"""Strands Agents: tools for its agents, and its tools as ours."""
+"""Strands Agents: tools for its agents."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator, Iterable, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Unpack
 from uuid import uuid4
 from weakref import WeakKeyDictionary
@@ -13,8 +11,8 @@ from weakref import WeakKeyDictionary
 from strands import ToolContext
 from strands.types.tools import AgentTool, ToolSpec, ToolUse
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, parts_of, text_of
+from tools_core import Result
 
 
 def to_strands(tools: Tools, **options: Unpack[Options]) -> list[AgentTool]:
@@ -26,22 +24,6 @@ def to_strands(tools: Tools, **options: Unpack[Options]) -> list[AgentTool]:
     as the final message. The run of a call is the agent object's, so that conversations share nothing.
     """
     return [StrandsTool(bridged) for bridged in bridge(tools, **options)]
-
-
-def from_strands(tools: Iterable[Any]) -> list[Tool]:
-    """Return tools that call functions with Strands' `@tool` and other agent tools.
-
-    They run without an agent, so that a tool which uses it fails, and one that interrupts is refused.
-    """
-    result = []
-    for tool in tools:
-        if not isinstance(tool, AgentTool):
-            raise TypeError(f"{tool!r} is not a tool of Strands: decorate a function with strands.tool")
-        spec = tool.tool_spec
-        schema: Any = spec["inputSchema"]
-        body = partial(_call_theirs, tool)
-        result.append(foreign_tool(body, spec["name"], spec["description"], schema.get("json", schema)))
-    return result
 
 
 class StrandsTool(AgentTool):
@@ -117,25 +99,3 @@ def _part(part: Any, number: int) -> Any:
     if part.kind == "image":
         return {"image": {"format": part.mime_type.partition("/")[2], "source": {"bytes": part.data}}}
     return {"document": {"format": "pdf", "name": f"document-{number}", "source": {"bytes": part.data}}}
-
-
-async def _call_theirs(tool: AgentTool, arguments: dict[str, Any], context: Context) -> Result:
-    tool_use: ToolUse = {"name": tool.tool_name, "toolUseId": context.call_id or "call", "input": arguments}
-    event: Any = None
-    async for event in tool.stream(tool_use, {}):  # noqa: B007  (the last one is the result)
-        pass
-    if "tool_interrupt_event" in event:
-        raise ToolError(f"{tool.tool_name} interrupts its agent and cannot run outside of it", "approval_required")
-    output = event.get("tool_result", event)
-    content = [_own(part) for part in output["content"]]
-    is_text = all(isinstance(part, str) for part in content)
-    value: Any = "\n".join(content) if is_text else content
-    return Result.error(value) if output["status"] == "error" else Result.ok(value)
-
-
-def _own(part: Mapping[str, Any]) -> Any:
-    """Return a content part of Strands as text, JSON or a block of ours."""
-    for kind, prefix in (("image", "image/"), ("document", "application/")):
-        if kind in part:
-            return block_of(part[kind]["source"]["bytes"], prefix + part[kind]["format"])
-    return part["text"] if "text" in part else json.dumps(part.get("json"), ensure_ascii=False)
