@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -149,6 +150,18 @@ def test_a_model_that_answers_nothing_passes_nothing(reply, expected):
 
     report = evaluate([Case(question="Hello?", **expected)], {"silent": Silent(reply)}, tools=[look])
     assert report.rate == (0, 1)
+
+
+def test_an_evaluation_runs_in_a_notebook():
+    @tool
+    def look() -> str:
+        """Look."""
+        return ""
+
+    async def cell():
+        return evaluate([Case(question="Hello?", no_call=True)], {"m": ScriptedProvider(default="Hi.")}, tools=[look])
+
+    assert asyncio.run(cell()).rate == (1, 1)
 
 
 BODY = "hunter22-Hunter22_hunter22"  # of each secret below

@@ -15,6 +15,7 @@ from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Sess
 from tools_core import InvalidArguments, Tool, ToolCall
 from tools_core.command import CommandError, install_command, load_tools
 from tools_core.files import is_inside
+from tools_core.threads import run_coroutine
 from tools_eval._cases import NO_CALL, Case
 from tools_eval._expect import CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
@@ -75,7 +76,11 @@ def evaluate(
     offered = None if tools is None else {tool.name: tool for tool in tools}
     notify = on_attempt or (lambda _: None)
     evaluation = _Evaluation(list(cases), chosen, offered, runs, asyncio.Semaphore(jobs), max_cost, notify)
-    return asyncio.run(evaluation.run(why=why))
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(evaluation.run(why=why))
+    return run_coroutine(evaluation.run(why=why))  # in a notebook
 
 
 @dataclass
