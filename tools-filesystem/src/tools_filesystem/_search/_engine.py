@@ -54,8 +54,7 @@ class PatternError(ToolError):
 class SearchRequest(NamedTuple):
     """A search. `paths` restricts the files, `skipped` excludes some, and without `deep` no subfolder is searched.
 
-    `ignored` includes the files that ignore files exclude. `files` are the only ones that are searched, in `encoding`;
-    `not_utf8` finds files instead of a pattern.
+    `ignored` includes the files that ignore files exclude. `files` are the only ones that are searched, in `encoding`.
     """
 
     mode: Literal["list", "content", "files", "count"]
@@ -72,7 +71,6 @@ class SearchRequest(NamedTuple):
     ignored: bool = False
     files: Sequence[str] = ()
     encoding: str = ""
-    not_utf8: bool = False
 
     def allows(self, path: str) -> bool:
         """Return whether a file is part of the search."""
@@ -132,9 +130,7 @@ def _top(place: Located) -> str:
 
 def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
     arguments = [program, *_COMMON, *_MODES[request.mode]]
-    if request.not_utf8:
-        arguments += ["--regexp=.*", "--line-regexp", "--invert-match"]  # `.` matches no bytes that are not UTF-8
-    elif request.mode != "list":
+    if request.mode != "list":
         pattern = over_line_ends(request.pattern) if request.multiline else request.pattern
         arguments += [f"--regexp={pattern}", "--ignore-case" if request.ignore_case else "--case-sensitive"]
         arguments += [f"--before-context={request.before}"] if request.before else []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_filesystem._paths._resolve import closing, open_file, open_folder
 from tools_filesystem._reading._encoding import CP1252, SNIFF, detect
-from tools_filesystem._search._engine import find_rg, search
+from tools_filesystem._search._engine import PatternError, find_rg, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,11 +21,16 @@ if TYPE_CHECKING:
     from tools_filesystem._search._rows import FileRows
     from tools_filesystem._workspace import Workspace
 
-    ReadFiles = Callable[[SearchOutput], list[FileRows]]
+    ReadFiles = Callable[[SearchOutput, str], list[FileRows]]
 
 _MAX_FILES = 1000
-# Such a pattern matches only ASCII, which all encodings share.
-_PLAIN = re.compile(r"[A-Za-z0-9_ \-=,:;'\"<>/@#%&!~`]*")
+# The parts of a pattern that match other letters than ASCII, and a letter in an encoding of one or two bytes.
+_PART = re.compile(
+    r"\\[pP](?:\{[^}]*\}|.)|\\[xu](?:\{[^}]*\}|[0-9A-Fa-f]{2,4})|\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|.",
+    re.DOTALL,
+)
+_WIDE = re.compile(r"\\[wWSDpPxu]|\.|\[\^|.*[^\x00-\x7f]|\[.*\\[wWSDpPxu]", re.DOTALL)
+_LETTER = r"(?-u:[\x80-\xff][\x40-\xff]?)"
 # Letters of a pattern, and the encodings that files with such letters may have, the likeliest first.
 _SCRIPTS = (
     ("\u0400", "\u04ff", ("windows-1251", "koi8-r", "ibm866")),
@@ -51,20 +56,29 @@ def with_other_encodings(
     request: SearchRequest, utf8_files: list[FileRows], of: ReadFiles,
     place: Located, workspace: Workspace, context: Context,
 ) -> Matches:  # fmt: skip
-    """Return the files with matches, after those that are not UTF-8 were searched again; `of` reads an output."""
-    if _PLAIN.fullmatch(request.pattern) or find_rg(workspace) is None:
+    """Return the files with matches, after files that are not UTF-8 were searched again; `of` reads an output.
+
+    A looser pattern, in which any letter of another encoding may be one of the pattern, finds the files.
+    """
+    loose = _loosened(request.pattern)
+    if loose == request.pattern or find_rg(workspace) is None:
         return Matches(utf8_files, [])
-    listing = search(place, request._replace(mode="files", not_utf8=True, before=0, after=0), workspace, context)
-    paths = [path for path in map(listing.inner, listing.paths()) if request.allows(path)] if place.is_folder else [""]
+    mode: Literal["files", "count"] = "files" if request.mode == "files" else "count"
+    try:
+        listing = search(place, request._replace(mode=mode, pattern=loose, before=0, after=0), workspace, context)
+    except PatternError:
+        return Matches(utf8_files, [])
+    counts = {file.path: file.matches for file in utf8_files}
+    paths = [file.path for file in of(listing, mode) if counts.get(file.path) != file.matches]
     groups: dict[str, list[str]] = {}
-    for path in paths[:_MAX_FILES] if listing.output else ():
+    for path in paths[:_MAX_FILES]:
         if encoding := _encoding(place, path):
             groups.setdefault(encoding, []).append(path)
     files, notes = {file.path: file for file in utf8_files}, list[str]()
 
     def look(encoding: str, among: list[str]) -> list[FileRows]:
         again = request._replace(files=among, encoding=encoding, paths=None, skipped=None, type="")
-        return of(search(place, again, workspace, context))
+        return of(search(place, again, workspace, context), request.mode)
 
     for encoding, group in groups.items():
         files |= {file.path: file for file in look(encoding, group)}
@@ -75,8 +89,17 @@ def with_other_encodings(
         if more:
             notes.append(f"searched as {encoding}, while read_file shows cp1252: {len(more)} files")
     if len(paths) > _MAX_FILES:
-        notes.append(f"more than {_MAX_FILES} files are not UTF-8: only as many were searched in other encodings")
+        notes.append(f"only the first {_MAX_FILES} files that may not be UTF-8 were searched in other encodings")
     return Matches(sorted(files.values()), notes)
+
+
+def _loosened(pattern: str) -> str:
+    """Return a pattern in which each part that matches more than ASCII matches letters of other encodings, too."""
+
+    def loosen(part: re.Match[str]) -> str:
+        return f"(?:{part[0]}|{_LETTER})" if _WIDE.match(part[0]) else part[0]
+
+    return _PART.sub(loosen, pattern)
 
 
 def _encoding(place: Located, path: str) -> str:

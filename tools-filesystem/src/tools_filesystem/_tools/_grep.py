@@ -106,8 +106,8 @@ def _found(
 ) -> tuple[list[FileRows], SearchOutput, list[str]]:
     """Return the files with matches, the output of the search, and notes; an invalid pattern is searched as text."""
 
-    def files_in(output: SearchOutput) -> list[FileRows]:
-        return [file for file in _files(output, request.mode, start) if request.allows(file.path)]
+    def files_in(output: SearchOutput, mode: str) -> list[FileRows]:
+        return [file for file in _files(output, mode, start) if request.allows(file.path)]
 
     notes: list[str] = []
     try:
@@ -115,10 +115,10 @@ def _found(
     except PatternError as error:
         request = request._replace(pattern=error.plain)
         output = search(start, request, workspace, call)
-        if not files_in(output):
+        if not files_in(output, request.mode):
             raise
         notes.append("the pattern is not a valid regular expression, so it was searched as plain text")
-    files = files_in(output)
+    files = files_in(output, request.mode)
     if not output.stopped:
         files, more = with_other_encodings(request, files, files_in, start, workspace, call)
         notes += more
