@@ -377,15 +377,14 @@ ENCODED = [
 
 
 @needs_ripgrep
-@pytest.mark.parametrize("mode", ["content", "files", "count"])
 @pytest.mark.parametrize(("encoding", "text"), ENCODED)
-def test_grep_finds_text_in_the_encodings_of_the_world(call, put, encoding, text, mode):
+def test_grep_finds_text_in_the_encodings_of_the_world(call, put, encoding, text):
     put("plain.txt", "ascii\n")
     put("src/f.txt", f"first\r\n{text}\r\nlast\r\n".encode(encoding))
     word = text.removeprefix("\ufeff").split()[0]
-    for path in (".", "src", "src/f.txt"):
+    for path, mode in ((".", "content"), ("src", "files"), ("src/f.txt", "count")):
         assert "src/f.txt" in call("grep", pattern=word, path=path, output_mode=mode).output
-    assert "src/f.txt" in call("grep", pattern=f"^.?{word[0]}.*{word[-1]}.* .*$", output_mode=mode).output
+    assert "src/f.txt" in call("grep", pattern=f"^.?{word[0]}.*{word[-1]}.* .*$").output
 
 
 @needs_ripgrep
@@ -712,3 +711,14 @@ def test_without_ripgrep_grep_reads_the_encodings_that_read_file_reads(call, put
     monkeypatch.setenv("PATH", "/nowhere")
     put("f.txt", "na\xefve caf\xe9\r\nend\r\n".encode(encoding))
     assert call("grep", pattern="caf.$").output == "f.txt:1:na\xefve caf\xe9"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("n.ipynb", NOTEBOOK), ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(20)), ("b", bytes(9))]
+)
+def test_a_file_that_is_not_shown_whole_is_replaced_on_request(call, put, name, content):
+    put(name, content)
+    call("read_file", path=name)
+    refused = call("write_file", path=name, content="x")
+    assert "does not show such a file whole: pass overwrite=true" in refused.error
+    assert call("write_file", path=name, content="x", overwrite=True).ok

@@ -19,6 +19,7 @@ _MAX_FILES = 10_000  # of one run
 _MAX_RUNS = 1000
 _MAX_DIGESTED = 2 << 20  # bytes of a file whose content is compared; of larger ones, only the state
 _FIX = "Read all of it with read_file first, or pass overwrite=true; edit_file changes a part"
+_FIX_UNREADABLE = "read_file does not show such a file whole: pass overwrite=true if its content may be lost"
 
 
 class Stamp(NamedTuple):
@@ -126,23 +127,26 @@ class Ledger:
                 version = Version(after.stamp, moved or after.digest)
                 self._put(after.path, _Seen(version, size, [(0, size)]))
 
-    def check_seen(self, path: str, real: str, state: os.stat_result, open_file: Callable[[], int]) -> None:
+    def check_seen(
+        self, path: str, real: str, state: os.stat_result, open_file: Callable[[], int], *, is_text: bool
+    ) -> None:
         """Raise ToolError (`conflict`) unless the whole file was seen and is unchanged."""
+        fix = _FIX if is_text else _FIX_UNREADABLE
         stamp = Stamp.of(state)
         with self._lock:
             seen = self._find(real, stamp)
         if seen is None:
             problem = f"{path!r} exists ({stamp.size} bytes) and you have not read its current version"
-            raise ToolError(f"{problem}. {_FIX}", "conflict")
+            raise ToolError(f"{problem}. {fix}", "conflict")
         if stamp != seen.version.stamp and not seen.version.has_content_of(_version(stamp, seen, open_file)):
             when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(stamp.mtime_ns // 10**9))
             sizes = f"{seen.version.stamp.size} bytes then, {stamp.size} now"
             problem = f"{path!r} has changed since you read it: {sizes}, modified {when}"
-            raise ToolError(f"{problem}. {_FIX}", "conflict")
+            raise ToolError(f"{problem}. {fix}", "conflict")
         if not seen.is_whole:
             count = sum(end - start for start, end in seen.ranges)
             problem = f"you have read only {count} of {seen.size} bytes of {path!r}"
-            raise ToolError(f"{problem}. {_FIX}", "conflict")
+            raise ToolError(f"{problem}. {fix}", "conflict")
 
     def _find(self, path: str, stamp: Stamp) -> _Seen | None:
         return self._files.get((stamp.device, stamp.inode)) or self._files.get(path)

@@ -48,7 +48,8 @@ class WriteFile(FileTool):
                 check_regular(status, path)
                 if not overwrite:
                     file.check_permitted("overwrite=true replaces it")
-                    ledger.check_seen(path, file.real, status, file.open_file)
+                    is_text = detect(file.read_start(SNIFF)) is not None and not path.endswith(".ipynb")
+                    ledger.check_seen(path, file.real, status, file.open_file, is_text=is_text)
                 note = _lost(file, data)
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
             real = file.real
