@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -380,11 +378,3 @@ def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
     chat.type("2\r")
     chat.wait_for("Ordered.")
     assert model.texts(role="tool") == ["black"]
-
-
-@pytest.mark.slow
-def test_without_the_extra_the_error_names_it(place):
-    code = "import sys; sys.modules['rich'] = None; from tools_core.command import main; sys.exit(main(['chat']))"
-    process = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert process.returncode == 2
-    assert "install 'prompt-toolkit>=" in process.stderr

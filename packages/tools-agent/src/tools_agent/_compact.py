@@ -12,15 +12,16 @@ from tools_agent._window import Window
 
 if TYPE_CHECKING:
     from tools_agent._agent import Agent
+    from tools_agent._session._session import Session
 
 
-async def compact(agent: Agent[Any, Any], instructions: str = "") -> str | None:
-    """Replace old messages of an agent's session by a summary that its model writes, for the model.
+async def compact(agent: Agent[Any, Any], instructions: str = "", *, session: Session | None = None) -> str | None:
+    """Replace old messages of a session by a summary that the agent's model writes, for the model.
 
-    Returns the summary; None if there is nothing to summarize. The session keeps all messages. Raises ProviderError,
-    and changes nothing, if the model does not write a whole summary.
+    The session is by default that of the agent, and keeps all messages. Returns the summary; None if there is nothing
+    to summarize. Raises ProviderError, and changes nothing, if the model does not write a whole summary.
     """
-    session = agent.session
+    session = agent.session if session is None else session
     provider, model = agent.parts.provider
 
     async def summary(messages: Sequence[Message]) -> Assistant:

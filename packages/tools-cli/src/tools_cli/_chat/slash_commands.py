@@ -139,9 +139,9 @@ async def _changes(chat: Chat, _: str) -> None:
 
 
 async def _compact(chat: Chat, instructions: str) -> None:
-    _session(chat)
+    session = _session(chat)
     chat.screen.report("summarizing")
-    summary = await compact(chat.agent, instructions)
+    summary = await compact(chat.agent, instructions, session=session)
     chat.screen.report("")
     chat.note("there is nothing to summarize" if summary is None else f"the summary: {summary}")
 
