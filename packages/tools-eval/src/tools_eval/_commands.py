@@ -16,7 +16,6 @@ from tools_core.command import (
     ProgressLine,
     install_command,
     is_terminal,
-    load_tools,
     note,
     write,
     write_json,
@@ -45,7 +44,6 @@ examples:
   ask-tools eval --model openai:gpt-5 --model anthropic:claude-sonnet-5-5 -n 5 --max-cost 1
   ask-tools eval evals/rain.toml 'rain*' --model openai:gpt-5 --why
   ask-tools eval --model openai:gpt-5 -n 5 --json > baseline.json
-  ask-tools eval --suggest tools-weather > evals/weather.toml
 """
 
 
@@ -65,12 +63,9 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--baseline", metavar="FILE", help="compare with an earlier --json")
     parser.add_argument("--min", metavar="PERCENT", type=float, default=100.0, help="the attempts that must pass")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    for name, purpose in (("junit", "JUnit's XML"), ("html", "an HTML page"), ("markdown", "Markdown")):
-        parser.add_argument(f"--{name}", metavar="FILE", help=f"also write {purpose}")
+    parser.add_argument("--junit", metavar="FILE", help="also write JUnit's XML")
     parser.add_argument("--inspect", metavar="FOLDER", help="also write logs of Inspect; needs the extra `inspect`")
     parser.add_argument("--record", metavar="FILE", help="record the replies of the model, for replay:FILE")
-    text = "print cases for tools, from their examples and parameters, for you to edit"
-    parser.add_argument("--suggest", metavar="TOOL", nargs="+", help=text)
     parser.set_defaults(run=run, intermixed=True)
 
 
@@ -80,11 +75,6 @@ def run(options: Namespace) -> int:
     from tools_eval._expect import CaseError
     from tools_eval._run import evaluate
 
-    if options.suggest:
-        from tools_eval._suggest import suggest_cases
-
-        write(suggest_cases(options.suggest, load_tools(options.suggest)))
-        return 0
     if not options.model:
         raise CommandError(
             "no model: use --model PROVIDER:NAME, such as openai:gpt-5, or scripted:words, which needs no key"
@@ -121,8 +111,7 @@ def _cases(patterns: list[str]) -> list[Case]:
     if missing := next((name for name in names if name.endswith((".toml", ".py"))), None):
         raise CommandError(f"the file {missing} does not exist")
     if not paths and not Path("evals").is_dir():
-        hints = ["name a file of cases", "or write one: ask-tools eval --suggest TOOL > cases.toml"]
-        raise CommandError("the folder evals does not exist here", *hints)
+        raise CommandError("the folder evals does not exist here", "name a file of cases")
     cases = load_cases(*(paths or ["evals"]))
     selected = [case for case in cases if _is_selected(names, [case.name, *case.expected_tools])]
     if not selected:
@@ -185,9 +174,8 @@ def _read_baseline(path: str | None, names: list[str]) -> Report | None:
 
 def _check_outputs(options: Namespace) -> None:
     """Raise CommandError for files that cannot be written, before a request is sent."""
-    for path in (options.html, options.junit, options.markdown):
-        if path and not Path(path).absolute().parent.is_dir():
-            raise CommandError(f"{path} cannot be written: its folder does not exist")
+    if options.junit and not Path(options.junit).absolute().parent.is_dir():
+        raise CommandError(f"{options.junit} cannot be written: its folder does not exist")
     if options.inspect and find_spec("inspect_ai") is None:
         raise CommandError("--inspect needs inspect-ai", f"fix: {install_command('tools-eval', 'inspect')}")
 
@@ -195,13 +183,11 @@ def _check_outputs(options: Namespace) -> None:
 def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
     from tools_eval import _render
 
-    renderings = {options.html: _render.as_html, options.markdown: _render.as_markdown, options.junit: _render.as_junit}
-    for path, render in renderings.items():
+    if options.junit:
         try:
-            if path is not None:
-                Path(path).write_text(render(report, baseline), "utf-8")
+            Path(options.junit).write_text(_render.as_junit(report), "utf-8")
         except OSError as error:
-            raise CommandError(f"{path} cannot be written: {error.strerror}", status=1) from error
+            raise CommandError(f"{options.junit} cannot be written: {error.strerror}", status=1) from error
     if options.inspect:
         from tools_eval._inspect import write_inspect_logs
 
