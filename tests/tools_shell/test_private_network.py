@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tools_core import Context
-from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, end_run
+from tools_core import Context, ToolError
+from tools_shell import Bash, JobInput, JobOutput, JobStart, Python, Sandbox, end_run
 
 SERVER = """
 import socket
@@ -83,3 +85,95 @@ def test_a_private_network_does_not_reach_the_host(run, level):
         assert run.fetch(listener.getsockname()[1])["error"]["type"] == "ConnectionRefusedError"
     interfaces = run.python.call({"code": "[name for _, name in __import__('socket').if_nameindex()]"}, run.context)
     assert interfaces.output["value"].startswith("['lo'")
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"{self.path} {self.headers['Host']}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        """Print nothing."""
+
+
+@pytest.fixture
+def served():
+    """The port of an HTTP server on this machine, outside of every sandbox."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+def fetching(url, tunnel=False):
+    """Return code that fetches a URL through the proxy, or `/t?x=1` from its host through a tunnel."""
+    return f"""
+import http.client, os
+from urllib.parse import urlsplit
+proxy, url = urlsplit(os.environ['HTTPS_PROXY']), urlsplit('{url}')
+connection = http.client.HTTPConnection(proxy.hostname, proxy.port)
+if {tunnel}:
+    connection.set_tunnel(url.hostname, url.port)
+connection.request('GET', '/t?x=1' if {tunnel} else '{url}')
+answer = connection.getresponse()
+print(answer.status, answer.read().decode())
+"""
+
+
+@pytest.fixture(params=["bubblewrap", pytest.param("landlock", marks=pytest.mark.slow)])
+def reaching(request, root):
+    """`reaching(*hosts)`: runs Python code in a sandbox that reaches these hosts."""
+    try:
+        Bash(root, sandbox=request.param).diagnose()
+    except ToolError as error:
+        pytest.skip(f"this system does not have it: {error.message}")
+
+    def reaching(*hosts):
+        tool = Python(root, sandbox=Sandbox(level=request.param, network=hosts))
+        return lambda code: tool.call(code=code)
+
+    return reaching
+
+
+@pytest.mark.parametrize("tunnel", [False, True])
+def test_a_command_reaches_the_hosts_that_the_user_allows(reaching, served, tunnel):
+    run = reaching(f"127.0.0.1:{served}")
+    output = run(fetching(f"http://127.0.0.1:{served}/a?b=c", tunnel)).output["output"]
+    path = "/t?x=1" if tunnel else "/a?b=c"
+    assert output == f"200 {path} 127.0.0.1:{served}\n"
+
+
+REFUSED = {
+    "another port": ("127.0.0.1:1", "http://127.0.0.1:{port}/"),
+    "another name for the machine": ("example.org", "http://localhost:{port}/"),
+    "an address with other digits": ("example.org", "http://2130706433:{port}/"),
+    "a name that ends alike": ("example.org", "http://evilexample.org:80/"),
+    "the parent of all names": ("*.example.org", "http://example.org:80/"),
+    "a user before the host": ("example.org", "http://example.org@127.0.0.1:{port}/"),
+}
+
+
+@pytest.mark.parametrize("tunnel", [False, True])
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_command_reaches_no_other_host(reaching, served, case, tunnel):
+    host, url = REFUSED[case]
+    result = reaching(host)(fetching(url.format(port=served), tunnel))
+    assert "200" not in result.content.partition("[done")[0]
+    assert "Forbidden" in result.content or "403" in result.content
+    direct = f"import socket; socket.create_connection(('127.0.0.1', {served}), 5)"
+    assert "ConnectionRefusedError" in reaching(host)(direct).content
+
+
+def test_a_name_below_an_allowed_one_does_not_lead_to_this_machine(reaching, served, monkeypatch):
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("127.0.0.1", served))])
+    assert "502" in reaching(f"*.example.org:{served}")(fetching(f"http://x.example.org:{served}/")).content
+
+
+@pytest.mark.parametrize("host", ["", "http://example.org", "example.org/x", "a b", "u@example.org", "example.org:x"])
+def test_what_is_not_a_host_is_refused(host):
+    with pytest.raises(ValueError, match="is not a host"):
+        Sandbox(network=(host,))

@@ -32,11 +32,14 @@ def granted(level: Level | None = None) -> Sandbox:
     )
 
 
-def _network(setting: Any) -> bool:
+def _network(setting: Any) -> bool | tuple[str, ...]:
+    """Return whether commands may use the network, or the hosts that they may reach."""
     hosts = [host for host in os.environ.get("ASK_TOOLS_NETWORK", "").split(",") if host]
-    if not isinstance(setting, bool) or hosts not in ([], ["all"]):
-        raise ValueError("a network of single hosts is not possible here; --network without a host allows all")
-    return setting or bool(hosts)
+    if isinstance(setting, list) and all(isinstance(host, str) for host in setting):
+        hosts += setting
+    elif not isinstance(setting, bool):
+        raise ValueError("[sandbox] of settings.toml: network must be true, false or a list of hosts")
+    return True if setting is True or "all" in hosts else tuple(hosts) or False
 
 
 def _paths(settings: Any, name: str) -> tuple[str, ...]:

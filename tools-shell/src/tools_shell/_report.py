@@ -26,6 +26,7 @@ _NO_NETWORK = (
     *("could not resolve host", "couldn't resolve host", "failure in name resolution", "temporary failure resolving"),
     *("name or service not known", "no such host", "getaddrinfo enotfound", "eai_again", "nameresolutionerror"),
     *("network is unreachable", "failed to lookup address", "failed to establish a new connection"),
+    *("tunnel connection failed", "from proxy after connect", "is not one of the hosts", "proxy connection failed"),
     *("couldn't connect to server", "socket: operation not permitted"),
 )
 _END = 4_000  # characters of output in which errors are looked for
@@ -114,7 +115,10 @@ def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[s
     """Explain the error messages that the sandbox causes; a program may have failed although the script did not."""
     lowered = text[-_END:].lower()
     if not isolation.network and any(message in lowered for message in _NO_NETWORK):
-        yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
+        if isolation.hosts:
+            yield f"only {', '.join(isolation.hosts)} can be reached; the user can allow other hosts (--network)"
+        else:
+            yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
     if not has_failed:
         return
     if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):

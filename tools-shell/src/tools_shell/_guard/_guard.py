@@ -84,7 +84,7 @@ class Guard:
                 self._opened[root] = self._hold(os.open(root, _PIN | os.O_DIRECTORY))
             self._add_layout(configures=configures, has_mounts=mounts, is_wanted=".git" in names)
             for survey in self._surveys:
-                survey.look()
+                survey.search()
                 for place in survey.places():
                     self._add(place, mounts=mounts and is_lasting)
         except BaseException:

@@ -52,10 +52,13 @@ def guarded(
         guard.close()
 
 
-def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: bool) -> Network | None:
-    """Return the private network that the commands of a run share, which the first lasting command creates.
+def network_for(
+    isolation: Isolation, root: str, run_id: str, hosts: tuple[str, ...], *, is_lasting: bool
+) -> Network | None:
+    """Return the private network that the commands of a run share, with a way to some hosts.
 
-    There is none if commands use the network of the host, or if the sandbox cannot enter one.
+    The first lasting command creates it, or the first one at all if there are hosts. There is none if commands use the
+    network of the host, or if the sandbox cannot enter one.
     """
     if isolation.level not in {"bubblewrap", "landlock"} or isolation.network:
         return None
@@ -64,10 +67,10 @@ def network_for(isolation: Isolation, root: str, run_id: str, *, is_lasting: boo
 
     key = isolation.level, isolation.bubblewrap
     # In bubblewrap each command has a network; in Landlock it has none otherwise.
-    if not (is_lasting or isolation.level == "landlock") or not _in_network.get(key, True):
+    if not (is_lasting or hosts or isolation.level == "landlock") or not _in_network.get(key, True):
         return networks.get(run_id)
     with suppress(OSError):
-        network = networks.add(run_id)
+        network = networks.add(run_id, hosts)
         if key not in _in_network:
             _in_network[key] = works_in_network(isolation, root, network)
         return network if _in_network[key] else None
@@ -132,11 +135,11 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                     PROTECTED_FILES: bool(sandbox.protected)
                     and (is_everything or "--ro-bind-fd" not in variant.options),
                     "own environment": not all(map(view.can_be_guarded, view.guarded)),
-                    "abstract sockets": sandbox.network and version < LANDLOCK_SCOPES,
+                    "abstract sockets": sandbox.network is True and version < LANDLOCK_SCOPES,
                     "process list": variant.proc == "shared",
                 }
             ),
-            network=sandbox.network,
+            network=sandbox.network is True,
             view=view,
             bubblewrap=variant,
         )
@@ -154,7 +157,7 @@ def candidates(sandbox: Sandbox, root: str) -> list[Isolation]:
                 "process list": True,
             }
         )
-        chosen.append(Isolation(level="landlock", missing=missing, network=sandbox.network, view=view))
+        chosen.append(Isolation(level="landlock", missing=missing, network=sandbox.network is True, view=view))
     return [level for level in chosen if level.level in _levels(sandbox.level)]
 
 

@@ -39,6 +39,7 @@ class Isolation:
     bubblewrap: Bubblewrap | None = None
     guard: Guard | None = None
     folder: RunFolder | None = None
+    hosts: tuple[str, ...] = ()  # that the private network reaches
 
     def warnings(self) -> list[str]:
         """Return a sentence for each protected file that the command has created or changed since the last call."""

@@ -56,7 +56,7 @@ def visible(sandbox: Sandbox, root: str) -> Visible:
     place, named_paths = os.path.realpath(root), _existing(sandbox.writable, "writable")
     named = list(_settled(named_paths, (place, *map(os.path.realpath, named_paths))))
     writable = _outermost([place, *named])
-    etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network else [])]
+    etc = [*_ETC.split(), *(["resolv.conf"] if sandbox.network is True else [])]
     system = [*_SYSTEM, *(path for name in etc for path in glob.glob(f"/etc/{name}"))]
     readable = [
         *(path for path in system if os.path.exists(path)),

@@ -14,7 +14,7 @@ _IFF_UP = 1
 
 
 def create_network(control: socket.socket) -> None:
-    """Create a network in this process, and send its user and network namespaces on a socket."""
+    """Create a network in this process, and send its user and network namespaces, and a listening socket in it."""
     set_dumpable(dumpable=True)  # to write to /proc
     user, group = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER | CLONE_NEWNET)
@@ -24,7 +24,8 @@ def create_network(control: socket.socket) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _IFF_UP))
     namespaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("user", "net")]
-    socket.send_fds(control, [b"\n"], namespaces)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        socket.send_fds(control, [b"\n"], [*namespaces, listener.fileno()])
 
 
 def enter_network(user: int, network: int) -> None:

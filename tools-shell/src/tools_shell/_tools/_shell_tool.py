@@ -204,8 +204,12 @@ class ShellTool(Tool, abstract=True):
                     ),
                 )
                 isolation = isolation_for(sandbox, place.root)
-                variables = {**({} if isolation.network else _OFFLINE), **self._clean, **self._env}
-                network = network_for(isolation, place.root, context.run_id, is_lasting=is_lasting)
+                hosts = () if isinstance(sandbox.network, bool) else sandbox.network
+                network = network_for(isolation, place.root, context.run_id, hosts, is_lasting=is_lasting)
+                outside = network.variables if network is not None else {}
+                isolation = replace(isolation, hosts=hosts if outside else ())
+                offline = {} if isolation.network or outside else _OFFLINE
+                variables = {**offline, **outside, **self._clean, **self._env}
                 if isolation.is_sandbox:
                     folder = run_folder(context.run_id, str(owner_of(context, self._root)), isolation.view.paths)
                     folder.write_git_settings(git_settings(isolation, place.root))
