@@ -322,6 +322,11 @@ UNIFIED = {
         ),
         {"f": b"--\n", "g": b"y\n"},
     ),
+    "a mail without its first line": (
+        {"f": b"x\n"},
+        "From: A <a@b>\nSubject: x\n\n---\n f | 2 +-\n\ndiff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n",
+        {"f": b"y\n"},
+    ),
     "commits": (
         {"f": b"x\n"},
         (

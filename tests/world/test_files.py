@@ -419,6 +419,19 @@ def test_grep_matches_over_any_line_ending(call, put):
 
 
 @needs_ripgrep
+def test_a_pattern_with_doubled_backslashes_is_searched_without_and_hints_shrink(call, put):
+    put("x.js", "foo(bar)\n")
+    found = call("grep", pattern=r"foo\\(").output
+    assert found.startswith("x.js:1:foo(bar)\n[the pattern has each backslash twice")
+    pattern = r"nothing\\\\("
+    while not (result := call("grep", pattern=pattern)).ok:
+        hint = result.error.partition("pass this pattern: ")[2]
+        assert hint.count("\\") < pattern.count("\\")
+        pattern = hint
+    assert pattern == r"nothing\("
+
+
+@needs_ripgrep
 @pytest.mark.parametrize("text", ["foo(bar)", "a[0", "x{2", "*ptr", "C:\\new(", "f(`x`'\"", "a\\(b("])
 def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(call, put, text):
     put("x.js", f"{text}\n")

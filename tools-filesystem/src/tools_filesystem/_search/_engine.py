@@ -44,11 +44,11 @@ _MODES = {
 
 
 class PatternError(ToolError):
-    """The pattern is not a regular expression; `plain` finds its text."""
+    """The pattern is not a regular expression; `others` are patterns that may be meant, with what they are."""
 
-    def __init__(self, message: str, plain: str) -> None:
+    def __init__(self, message: str, others: dict[str, str]) -> None:
         super().__init__(message, "validation_error")
-        self.plain = plain
+        self.others = others
 
 
 class SearchRequest(NamedTuple):
@@ -228,8 +228,12 @@ def _explained(complaints: str, request: SearchRequest) -> ToolError:
         return ToolError(text, "unavailable")
     if "regex" in text.lower() or "literal" in text:
         plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern)
+        others = {plain: "the pattern is not a valid regular expression, so it was searched as plain text"}
         suggestion = plain if len(plain) <= _MAX_PLAIN else "the text with a backslash before each of \\.+*?()|[]{}^$"
-        return PatternError(
-            f"invalid pattern: {text}\nTo search for plain text, pass this pattern: {suggestion}", plain
-        )
+        hint = f"To search for plain text, pass this pattern: {suggestion}"
+        if "\\\\" in request.pattern and len(plain) <= _MAX_PLAIN:
+            single = request.pattern.replace("\\\\", "\\")
+            others[single] = "the pattern has each backslash twice, so it was searched with one"
+            hint = f"With each backslash once, pass this pattern: {single}"
+        return PatternError(f"invalid pattern: {text}\n{hint}", others)
     return ToolError(f"the search failed: {text[-300:]}", "execution_error")

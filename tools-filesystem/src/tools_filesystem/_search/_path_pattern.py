@@ -74,7 +74,7 @@ def _expanded(pattern: str) -> list[str]:
 def _names(pattern: str, *, anywhere: bool) -> list[str]:
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise ToolError("the pattern has '..' after a wildcard; pass the folder as path instead", "denied")
+        raise ToolError("the pattern has '..'; pass the folder as path instead", "denied")
     if anywhere and len(names) <= 1:
         names.insert(0, "**")
     if pattern.endswith(("/", "/.")) or not names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tools_core import Context, Limits, Result, ToolError
@@ -113,11 +114,15 @@ def _found(
     try:
         output = search(start, request, workspace, call)
     except PatternError as error:
-        request = request._replace(pattern=error.plain)
-        output = search(start, request, workspace, call)
-        if not files_in(output, request.mode):
+        for pattern, note in error.others.items():
+            request = request._replace(pattern=pattern)
+            with suppress(PatternError):
+                output = search(start, request, workspace, call)
+                if files_in(output, request.mode):
+                    notes.append(note)
+                    break
+        else:
             raise
-        notes.append("the pattern is not a valid regular expression, so it was searched as plain text")
     files = files_in(output, request.mode)
     if not output.stopped:
         files, more = with_other_encodings(request, files, files_in, start, workspace, call)

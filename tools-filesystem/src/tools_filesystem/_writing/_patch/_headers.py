@@ -85,7 +85,7 @@ def section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
             refuse(number, "a new file has one hunk, with only lines that begin with '+'")
         if not hunks and "new file mode" not in modes:
             refuse(number, _NO_HUNK)
-        return Section(number, "add", new, hunks, is_executable=is_executable)
+        return Section(number, "add", new, hunks, is_executable=is_executable or None)
     if new == _NOWHERE:
         if any(any(hunk.new) for hunk in hunks):
             refuse(number, "a deleted file has only lines that begin with '-'")

@@ -11,7 +11,13 @@ from tools_filesystem._writing._patch._sections import BLANK, Hunk, Section, hun
 
 NUMBERS = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _COUNTED = re.compile(r"@@\s*-\d")
-_MAIL = ("From ", "commit ")  # what `git format-patch` and `git show` print above a diff
+_MAIL = (
+    "From ",
+    "From: ",
+    "Date: ",
+    "Subject: ",
+    "commit ",
+)  # what `git format-patch` and `git show` print above a diff
 _BETWEEN = ("Index: ", "=====", "diff ", "Only in ")
 
 
