@@ -63,6 +63,7 @@ def run(program, *words, folder):
     )
 
 
+@pytest.mark.slow
 def test_public_names_need_no_module_of_posix(workspace):
     names = ("tools_core", "tools_scaffold", "tools_testing", "tools_runtime", "tools_agent", "tools_cli")
     done = run(HIDE + PUBLIC, *names, folder=workspace)

@@ -1,5 +1,6 @@
 """A function that cannot be a tool is refused when it is defined, with the function, the parameter and a fix."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +15,7 @@ VALUES = "give its members strings or numbers as values"
 NO_FUNCTIONS = "JSON has no functions: take a name as a str, and look the function up"
 USABLE = (
     "use str, int, float, bool, list, dict, Literal, Enum, date, datetime, Path, UUID, Decimal, TypedDict, "
-    "a dataclass or a pydantic model"
+    "a dataclass, or a class of attrs, msgspec or pydantic"
 )
 
 
@@ -47,7 +48,9 @@ class Outer:
             f"Callable[[int], str] {NO_JSON}; {NO_FUNCTIONS}",
         ),
         (type[int], f"type[int] {NO_JSON}; JSON has no classes: take a name as a str or a Literal"),
-        (Iterator[int], f"Iterator[int] {NO_JSON}; {USABLE}"),
+        (Iterator[int], f"Iterator[int] {NO_JSON}; take a list; a result may be a generator"),
+        (Counter[str], f"Counter[str] {NO_JSON}; use dict[str, int]"),
+        (complex, f"complex {NO_JSON}; take two floats"),
         (Never, f"Never {NO_JSON}; {USABLE}"),
         (5, f"5 {NO_JSON}; {USABLE}"),
         (dict[float, int], "float cannot be a key of a JSON object; use str"),

@@ -165,6 +165,12 @@ class _Parameters:
             self.converters[name] = convert
 
     def add_keywords(self, hint: Any) -> None:
+        if getattr(get_origin(hint), "_name", None) == "Unpack":  # **options: Unpack[Options]
+            properties, required, converters, _ = self.reader.read_members(get_args(hint)[0])
+            self.schema["properties"] |= properties
+            self.schema["required"] += required
+            self.converters |= converters
+            return
         schema, self.extra = ({}, None) if hint is MISSING else self.reader.read(hint)
         self.schema["additionalProperties"] = schema or True
 

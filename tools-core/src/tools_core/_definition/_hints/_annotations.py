@@ -16,7 +16,7 @@ Reading: TypeAlias = tuple[Schema, Converter | None]
 
 SUPPORTED = (
     "use str, int, float, bool, list, dict, Literal, Enum, date, datetime, Path, UUID, Decimal, TypedDict, "
-    "a dataclass or a pydantic model"
+    "a dataclass, or a class of attrs, msgspec or pydantic"
 )
 _REFERENCE = re.compile(r"ForwardRef\('([^']*)'[^()]*\)")
 _QUALIFIER = re.compile(r"(?:[A-Za-z_<][\w<>]*\.)+(?=[A-Za-z_])")  # the modules and functions around a name

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, InitVar, fields
 from enum import Enum
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_origin
 
 from tools_core._definition._hints._annotations import Schema, evaluate_members
+from tools_core._definition._hints._generics import member_types
 from tools_core._jsonschema._types import accepts_null
 
 
@@ -22,14 +23,19 @@ class Members(NamedTuple):
 
 
 def has_members(cls: type) -> bool:
-    """Return whether a class is a TypedDict, a dataclass or a NamedTuple."""
+    """Return whether a class is a TypedDict, a dataclass, a class of attrs or a NamedTuple."""
     is_named_tuple = hasattr(cls, "_fields") and issubclass(cls, tuple)
-    return is_named_tuple or hasattr(cls, "__required_keys__") or hasattr(cls, "__dataclass_fields__")
+    marks = ("__required_keys__", "__dataclass_fields__", "__attrs_attrs__")
+    return is_named_tuple or any(hasattr(cls, mark) for mark in marks)
 
 
-def members_of(cls: Any, names: Mapping[str, Any], *, is_output: bool) -> Members:
-    """Return the members of a class; its hints may use `names` even if its module does not have them."""
-    hints = evaluate_members(cls, names)
+def members_of(hint: Any, names: Mapping[str, Any], *, is_output: bool) -> Members:
+    """Return the members of a class, or of a generic one with its types, as in `Box[int]`.
+
+    The hints of the class may use `names` even if its module does not have them.
+    """
+    cls: Any = get_origin(hint) or hint
+    hints = member_types(hint, evaluate_members(cls, names))
     if hasattr(cls, "__required_keys__"):
         required = [name for name, hint in hints.items() if _is_required(hint, name in cls.__required_keys__)]
         return Members(hints, required, {})
@@ -42,6 +48,12 @@ def members_of(cls: Any, names: Mapping[str, Any], *, is_output: bool) -> Member
         defaults = {field.name: default for field in members if (default := _default_of(field)) is not MISSING}
         hints = {field.name: hints[field.name] for field in members}
         hints = {name: hint.type if isinstance(hint, InitVar) else hint for name, hint in hints.items()}
+    elif hasattr(cls, "__attrs_attrs__"):
+        attributes = [item for item in cls.__attrs_attrs__ if item.init or is_output]
+        key = "name" if is_output else "alias"  # the argument of the constructor
+        hints = {getattr(item, key): hints.get(item.name, Any) for item in attributes}
+        given = {getattr(item, key): item.default for item in attributes if repr(item.default) != "NOTHING"}
+        defaults = {name: ... if hasattr(value, "takes_self") else value for name, value in given.items()}
     else:  # a NamedTuple is an object and not an array, because models understand names better than positions
         hints, defaults = {name: hints.get(name, Any) for name in cls._fields}, cls._field_defaults
     return Members(hints, [name for name in hints if name not in defaults], defaults, cls)
@@ -58,9 +70,9 @@ def _is_required(hint: Any, default: bool) -> bool:
         name: str | None = getattr(origin, "_name", None)
         if name in ("Required", "NotRequired"):
             return name == "Required"
-        if not hasattr(hint, "__metadata__"):
+        if not hasattr(hint, "__metadata__") and name != "ReadOnly":
             break
-        hint = origin
+        hint = hint.__args__[0] if name == "ReadOnly" else origin
     return default
 
 

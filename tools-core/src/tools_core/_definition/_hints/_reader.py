@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import abc
+from collections import OrderedDict, abc, defaultdict, deque
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from types import UnionType
-from typing import Annotated, Any, Literal, NotRequired, Required, Self, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    LiteralString,
+    NotRequired,
+    Required,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from tools_core._definition._hints._annotations import (
     SUPPORTED,
@@ -21,8 +34,9 @@ from tools_core._definition._hints._annotations import (
 )
 from tools_core._definition._hints._classes import has_members, members_of, object_schema, with_default
 from tools_core._definition._hints._converters import Converter, array, entries, members
+from tools_core._definition._hints._generics import substituted, value_of_variable
 from tools_core._definition._hints._metadata import annotate
-from tools_core._definition._hints._models import is_model, model_schema, moved, validated
+from tools_core._definition._hints._models import Adapter, adapter_of, model_schema, moved, validated
 from tools_core._definition._hints._scalars import SCALARS, as_float, integer_key, read_scalar
 from tools_core._definition._hints._unions import read_choices, read_union
 from tools_core._values._content import Block
@@ -34,9 +48,18 @@ _COLLECTIONS: dict[Any, Callable[[Any], Any]] = {
     **dict.fromkeys((set, abc.Set, abc.MutableSet), set),
     frozenset: frozenset,
     tuple: tuple,
+    deque: deque,
 }
-_MAPPINGS = {dict, abc.Mapping, abc.MutableMapping}
+# Mappings, and the functions that create them from a dict; None if it stays.
+_MAPPINGS: dict[Any, Callable[[Any], Any] | None] = {
+    **dict.fromkeys((dict, abc.Mapping, abc.MutableMapping)),
+    OrderedDict: OrderedDict,
+    defaultdict: partial(defaultdict, None),
+}
 _FIXES = {
+    **dict.fromkeys(("Iterator", "Generator", "AsyncIterator"), "take a list; a result may be a generator"),
+    "Counter": "use dict[str, int]",
+    "complex": "take two floats",
     "Callable": "JSON has no functions: take a name as a str, and look the function up",
     "type": "JSON has no classes: take a name as a str or a Literal",
 }
@@ -53,7 +76,7 @@ class Reader:
 
     def read(self, hint: Any) -> Reading:
         """Return the schema of a hint, and its converter; raises Unsupported."""
-        if isinstance(hint, type):
+        if isinstance(hint, type) and get_origin(hint) is None:
             return self._read_class(hint)
         origin = get_origin(hint)
         if origin is not None:
@@ -69,8 +92,8 @@ class Reader:
             return self._read_container(hint, ())
         if issubclass(hint, Block):  # content of results, which is no record, although blocks are dataclasses
             return _refuse(hint)
-        if is_model(hint):  # also if it is a dataclass
-            return self._read_model(hint)
+        if (adapter := adapter_of(hint)) is not None:  # also if it is a dataclass
+            return self._read_model(hint, adapter)
         if has_members(hint):
             return self._define(hint, lambda: self._read_members(hint))
         if issubclass(hint, Enum):
@@ -80,19 +103,29 @@ class Reader:
     def _read_generic(self, hint: Any, origin: Any) -> Reading:
         args = get_args(hint)
         if origin in _COLLECTIONS or origin in _MAPPINGS:
-            count = 2 if origin in _MAPPINGS else 1
-            if origin is not tuple and len(args) != count:
-                example = "dict[str, int]" if count == 2 else "list[str]"
-                raise Unsupported(f"{hint_name(hint)} must have {count} type{'s' * (count > 1)}", f"write {example}")
+            _check_count(hint, origin, args)
             return self._read_container(origin, args)
         if origin is Union or origin is UnionType:
             return read_union([self.read(arg) for arg in args], self.defs)
+        if (adapter := adapter_of(hint)) is not None:
+            return self._read_model(hint, adapter)
         if origin is Annotated:
             return annotate(self.read(args[0]), hint.__metadata__)
         if origin is Literal:
             return read_choices(hint, args)
-        if origin is Required or origin is NotRequired:
+        if origin is Required or origin is NotRequired or getattr(origin, "_name", None) in ("ReadOnly", "Final"):
             return self.read(args[0])
+        return self._read_alias(hint, origin, args)
+
+    def _read_alias(self, hint: Any, origin: Any, args: tuple[Any, ...]) -> Reading:
+        """Read a generic class or alias with its types."""
+        if hasattr(origin, "__value__"):  # type X[T] = ...
+            types = dict(zip(origin.__type_params__, args, strict=False))
+            return self._define(hint, lambda: self.read(substituted(_value_of(origin), types)))
+        if origin is re.Pattern:
+            return self._read_class(origin)
+        if isinstance(origin, type) and has_members(origin):
+            return self._define(hint, lambda: self._read_members(hint))
         return _refuse(hint)
 
     def _read_special(self, hint: Any) -> Reading:
@@ -100,6 +133,10 @@ class Reader:
             return {"type": "null"}, None
         if hint is Self and self._class is not None:
             return self.read(self._class)
+        if isinstance(hint, TypeVar):
+            return self.read(value_of_variable(hint))
+        if hint is LiteralString:
+            return self.read(str)
         if hasattr(hint, "__supertype__"):  # NewType
             return self.read(hint.__supertype__)
         if hasattr(hint, "__value__"):  # type X = ...
@@ -110,7 +147,9 @@ class Reader:
 
     def _read_container(self, kind: Any, args: tuple[Any, ...]) -> Reading:
         if kind in _MAPPINGS:
-            return self._read_mapping(args)
+            schema, convert = self._read_mapping(args)
+            create = _MAPPINGS[kind]
+            return schema, _created(create, convert) if create else convert
         if kind is tuple and args and args[-1] is not ...:
             readings = [self.read(arg) for arg in args]
             items = [schema for schema, _ in readings]
@@ -137,7 +176,12 @@ class Reader:
             mapping["propertyNames"] = names
         return mapping, entries(key, value) if key or value else None
 
-    def _read_members(self, cls: type) -> Reading:
+    def _read_members(self, cls: Any) -> Reading:
+        properties, required, converters, factory = self.read_members(cls)
+        return object_schema(properties, required), members(converters, factory) if converters or factory else None
+
+    def read_members(self, cls: Any) -> tuple[Schema, list[str], dict[str, Converter], Callable[..., Any] | None]:
+        """Return the schemas of the members of a class, the required ones, the converters, and the class to create."""
         hints, required, defaults, factory = members_of(cls, self._class_names(), is_output=self._is_output)
         properties: Schema = {}
         converters: dict[str, Converter] = {}
@@ -149,24 +193,24 @@ class Reader:
             properties[name] = with_default(schema, defaults[name]) if name in defaults else schema
             if convert:
                 converters[name] = convert
-        return object_schema(properties, required), members(converters, factory) if converters or factory else None
+        return properties, required, converters, factory
 
-    def _read_model(self, model: Any) -> Reading:
-        """Read a model of pydantic; its `$defs` move to the top of the tool's schema."""
-        schema, definitions = model_schema(model, is_output=self._is_output)
+    def _read_model(self, hint: Any, adapter: Adapter) -> Reading:
+        """Read a type of another library; its `$defs` move to the top of the tool's schema."""
+        schema, definitions = model_schema(hint, adapter, is_output=self._is_output)
         names = {name: name for name in definitions}
         existing = definitions.keys() & self.defs.keys()
         if any(self.defs[name] != moved(definitions[name], names) for name in existing):
             names = {name: self._free_name(name) for name in definitions}
         for name, definition in definitions.items():
             self.defs[names[name]] = moved(definition, names)
-        return moved(schema, names), validated(model)
+        return moved(schema, names), validated(adapter)
 
     def _define(self, key: Any, read: Callable[[], Reading]) -> Reading:
         """Read a type that may refer to itself; it moves to `$defs` only if it does."""
         if key in self._open:
             reference = self._open[key]
-            reference.name = reference.name or self._free_name(key.__name__)
+            reference.name = reference.name or self._free_name(hint_name(key))
             return {"$ref": f"#/$defs/{reference.name}"}, reference
         reference = self._open[key] = _Reference()
         outer, self._class = self._class, key
@@ -183,7 +227,7 @@ class Reader:
 
     def _free_name(self, name: str) -> str:
         """Reserve a name in `$defs`, with a number if it is taken."""
-        base = free = re.sub(r"\W", "_", name)
+        base = free = re.sub(r"\W+", "_", name).strip("_")
         number = 2
         while free in self.defs:
             free, number = f"{base}{number}", number + 1
@@ -192,7 +236,25 @@ class Reader:
 
     def _class_names(self) -> dict[str, Any]:
         """Return names that the hints of these classes may use, even if their module does not have them."""
-        return {key.__name__: key for key in self._open}
+        return {(get_origin(key) or key).__name__: get_origin(key) or key for key in self._open}
+
+
+def _check_count(hint: Any, origin: Any, args: tuple[Any, ...]) -> None:
+    """Refuse a collection with too many or too few types."""
+    count = 2 if origin in _MAPPINGS else 1
+    if origin is not tuple and len(args) != count:
+        example = "dict[str, int]" if count == 2 else "list[str]"
+        raise Unsupported(f"{hint_name(hint)} must have {count} type{'s' * (count > 1)}", f"write {example}")
+
+
+def _created(create: Callable[[Any], Any], convert: Converter | None) -> Converter:
+    """Convert an object to a mapping of another class."""
+
+    def converted(value: Any, path: Any, problems: Any) -> Any:
+        value = convert(value, path, problems) if convert else value
+        return create(value) if isinstance(value, dict) else None
+
+    return converted
 
 
 class _Reference:

@@ -90,7 +90,22 @@ _BY_NAME: dict[str, Callable[[Any], Reading]] = {
     "datetime.timedelta": _timedelta,
     "uuid.UUID": lambda hint: _text("uuid", hint, "a UUID like 12345678-1234-5678-1234-567812345678"),
     "decimal.Decimal": _decimal,
+    "ipaddress.IPv4Address": lambda hint: _text("ipv4", hint, "an IPv4 address like 192.0.2.1"),
+    "ipaddress.IPv6Address": lambda hint: _text("ipv6", hint, "an IPv6 address like 2001:db8::1"),
+    "ipaddress.IPv4Network": lambda hint: _text("ipv4network", hint, "an IPv4 network like 192.0.2.0/24"),
+    "ipaddress.IPv6Network": lambda hint: _text("ipv6network", hint, "an IPv6 network like 2001:db8::/32"),
+    "ipaddress.IPv4Interface": lambda hint: _text("ipv4interface", hint, "an IPv4 interface like 192.0.2.1/24"),
+    "ipaddress.IPv6Interface": lambda hint: _text("ipv6interface", hint, "an IPv6 interface like 2001:db8::1/32"),
+    "re.Pattern": lambda _: _text("regex", _compiled, "a regular expression of Python"),
+    "zoneinfo.ZoneInfo": lambda hint: _text("timezone", hint, "a time zone like Europe/Oslo"),
 }
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueError(str(error)) from None
 
 
 def integer_key() -> tuple[dict[str, Any], Converter]:

@@ -1,0 +1,58 @@
+"""Generic types: hints with their type variables replaced by the types that a hint names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from inspect import get_annotations
+from typing import Any, Generic, Protocol, TypeVar, Union, get_args, get_origin
+
+
+def substituted(hint: Any, types: Mapping[Any, Any]) -> Any:
+    """Return a hint with type variables replaced; others stay."""
+    if isinstance(hint, TypeVar):
+        return types.get(hint, hint)
+    parameters: tuple[Any, ...] = getattr(hint, "__parameters__", ())
+    if isinstance(hint, type) or types.keys().isdisjoint(parameters):
+        return hint
+    return hint[tuple(types.get(parameter, parameter) for parameter in parameters)]
+
+
+def value_of_variable(variable: Any) -> Any:
+    """Return the hint for a type variable that no type replaces: its bound, its constraints, its default, or Any."""
+    if variable.__bound__ is not None:
+        return variable.__bound__
+    if variable.__constraints__:
+        return Union[variable.__constraints__]  # noqa: UP007  (of a tuple)
+    default = getattr(variable, "__default__", None)  # Python 3.13; a sentinel without one
+    return default if default is not None and "NoDefault" not in repr(default) else Any
+
+
+def member_types(hint: Any, hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the hints of the members of a class or of a generic alias of one, without the variables it replaces."""
+    cls = get_origin(hint) or hint
+    types = _types_of(cls, get_args(hint))
+    result: dict[str, Any] = {}
+    for name, member in hints.items():
+        owner = next((base for base in _lines(cls) if name in get_annotations(base)), cls)
+        result[name] = substituted(member, types.get(owner, types[cls]))
+    return result
+
+
+def _types_of(cls: Any, args: Iterable[Any]) -> dict[Any, dict[Any, Any]]:
+    """Return what replaces the variables of a class, and those of each of its bases."""
+    types: dict[Any, dict[Any, Any]] = {cls: dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))}
+    for base in getattr(cls, "__orig_bases__", ()):
+        origin = get_origin(base) or base
+        if origin not in (Generic, Protocol):
+            types |= _types_of(origin, [substituted(arg, types[cls]) for arg in get_args(base)])
+    return types
+
+
+def _lines(cls: Any) -> Iterable[Any]:
+    """Return the classes that may declare a member; those of a TypedDict are not in its MRO."""
+    bases = [base for base in cls.__mro__ if base is not object]
+    for base in getattr(cls, "__orig_bases__", ()):
+        origin = get_origin(base) or base
+        if isinstance(origin, type) and origin not in bases:
+            bases += [line for line in _lines(origin) if line not in bases]
+    return bases
