@@ -30,6 +30,7 @@ class Signature:
     parameters: list[inspect.Parameter]  # without `self`
     hints: Mapping[str, Any]  # of the parameters and of "return", or MISSING
     module: Mapping[str, Any]  # the names that hints may use
+    variables: Mapping[str, Any]  # the type variables of `def f[T](...)`
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -43,7 +44,7 @@ class Signature:
 
     def hint(self, name: str) -> Any:
         """Return the evaluated hint of a parameter; raises Unsupported."""
-        return evaluate(self.hints[name], self.module, {})
+        return evaluate(self.hints[name], self.module, self.variables)
 
 
 def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Signature:
@@ -65,6 +66,7 @@ def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Sign
         parameters=parameters,
         hints={item.name: item.annotation for item in parameters} | {"return": signature.return_annotation},
         module=getattr(code, "__globals__", {}),
+        variables={variable.__name__: variable for variable in getattr(code, "__type_params__", ())},
     )
 
 
