@@ -15,6 +15,7 @@ workspace.undo()
 from tools_workspace._apply import ConflictError
 from tools_workspace._change import Change
 from tools_workspace._changes import Changes
+from tools_workspace._checkpoint import Checkpoint
 from tools_workspace._entries import Entry
 from tools_workspace._history import Changeset
 from tools_workspace._tree import WorkspaceError
@@ -24,6 +25,7 @@ __all__ = [
     "Change",
     "Changes",
     "Changeset",
+    "Checkpoint",
     "ConflictError",
     "Entry",
     "Workspace",

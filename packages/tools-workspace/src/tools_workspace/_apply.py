@@ -68,17 +68,9 @@ def apply(
     """Apply changes of a copy, whose paths have the fingerprints `shown`; return the id of the changeset."""
     id = history.new_id()
     paths = sorted({path for change in changes for path in (change.path, change.old_path)})
-    try:
-        os.makedirs(history.backup_of(id), mode=0o700)
-        with Tree(history.backup_of(id)) as backup:
-            steps = [
-                {"path": path, "old": _back_up(workspace, backup, path, paths), "new": shown[path]} for path in paths
-            ]
-        journal = {"workspace": workspace.path, "time": time.time(), "state": "applying", "steps": steps, **details}
-        history.write_journal(id, journal | {"changes": [entry.text for entry in entries(changes, copy)]})
-    except BaseException:
-        remove_tree(history.folder_of(id))
-        raise
+    lines = [entry.text for entry in entries(changes, copy)]
+    steps = [{"path": path, "new": shown[path]} for path in paths]
+    steps = save(id, "applying", workspace, steps, {**details, "workspace": workspace.path}, lines)
     try:
         if skipped := Steps(id, steps, workspace, copy, "old", "new").run():
             message = f"{workspace.path} changed at this moment, so nothing was applied and the copy remains"
@@ -88,6 +80,32 @@ def apply(
         raise
     history.set_state(id, "applied")
     return id
+
+
+def save(
+    id: str,
+    state: str,
+    workspace: Tree,
+    contents: Sequence[Mapping[str, Any]],
+    details: Mapping[str, str],
+    lines: Sequence[str],
+) -> list[dict[str, Any]]:
+    """Copy the old content of all paths into a new changeset, write its journal, and return its steps.
+
+    `contents` have the paths and their new content.
+    """
+    paths = frozenset(step["path"] for step in contents)
+    try:
+        remove_tree(history.folder_of(id))  # of a killed process
+        os.makedirs(history.backup_of(id), mode=0o700)
+        with Tree(history.backup_of(id)) as backup:
+            steps = [{**step, "old": _back_up(workspace, backup, step["path"], paths)} for step in contents]
+        journal = {"time": time.time(), "state": state, "steps": steps, "changes": lines, **details}
+        history.write_journal(id, journal)
+    except BaseException:
+        remove_tree(history.folder_of(id))
+        raise
+    return steps
 
 
 def undo(workspace: Tree, id: str) -> None:
@@ -134,10 +152,10 @@ def abandon(workspace: Tree, id: str) -> None:
     history.set_state(id, "abandoned", notes)
 
 
-def _back_up(workspace: Tree, backup: Tree, path: str, paths: Iterable[str]) -> Fingerprint:
+def _back_up(workspace: Tree, backup: Tree, path: str, paths: frozenset[str]) -> Fingerprint:
     """Copy a file into the changeset; return the fingerprint of the path."""
     if workspace.kind(path) != "file":
-        found = workspace.fingerprint(path, frozenset(paths))
+        found = workspace.fingerprint(path, paths)
         if found == BEYOND:
             raise ConflictError(f"a folder in {workspace.path} became a link, so nothing was applied", [path])
         return found

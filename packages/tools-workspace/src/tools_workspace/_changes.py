@@ -80,22 +80,38 @@ def _opened(path: str) -> Tree:
 
 def stamps(copy: Tree, skip: Sequence[str]) -> dict[str, int]:
     """Return the stamp of everything in a new copy."""
-    result = {path: stamp for path, _, stamp in copy.scan(skip)}
-    latest = max(result.values(), default=0)
-    # A change in the same tick of the clock would keep the stamp: these files are always compared.
-    return {path: 0 if value == latest else value for path, value in result.items()}
+    return settled({path: stamp for path, _, stamp in copy.scan(skip)})
 
 
-def compare(original: Tree, copy: Tree, before: dict[str, int], skip: Sequence[str]) -> Changes:
+def settled(stamps: Mapping[str, int]) -> dict[str, int]:
+    """Return stamps without those of the last tick of the clock.
+
+    A change in the same tick would keep the stamp: these files are always compared.
+    """
+    latest = max(stamps.values(), default=0)
+    return {path: 0 if value == latest else value for path, value in stamps.items()}
+
+
+def compare(
+    original: Tree,
+    copy: Tree,
+    before: dict[str, int],
+    skip: Sequence[str],
+    after: dict[str, int] | None = None,
+    unreadable: list[str] | None = None,
+) -> Changes:
     """Return what changed in a copy since it had the stamps `before`, and differs from the original now.
 
-    Content is read only if the stamp of a file has changed.
+    Content is read only if the stamp of a file has changed. The stamps are added to `after`. Folders that cannot be
+    read are added to `unreadable`, or raise PermissionError.
     """
     result: list[Change] = []
     added: dict[str, State] = {}
     deleted: dict[str, State] = {}
     contents: dict[str, Fingerprint] = {}
-    for path, state, stamp in copy.scan(skip):
+    for path, state, stamp in copy.scan(skip, unreadable):
+        if after is not None:
+            after[path] = stamp
         if before.pop(path, None) == stamp or state.kind == "special":
             continue
         old = _state(original, path)

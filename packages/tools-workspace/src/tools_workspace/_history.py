@@ -147,7 +147,7 @@ def open_changeset(workspace: str, id: str | None) -> Changeset:
 
 
 @contextmanager
-def locked(path: str) -> Generator[None]:
+def locked(path: str, busy: str = "another process applies or undoes changes of this workspace now") -> Generator[None]:
     """Hold a lock file; another process that holds it is a WorkspaceError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -155,8 +155,7 @@ def locked(path: str) -> Generator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            message = "another process applies or undoes changes of this workspace now: wait until it ends"
-            raise WorkspaceError(message) from None
+            raise WorkspaceError(f"{busy}: wait until it ends") from None
         yield
     finally:
         with suppress(OSError):
