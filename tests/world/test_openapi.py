@@ -195,7 +195,7 @@ def test_files_of_the_workspace_are_parts_and_bodies(workspace):
         "required": ["file"],
         "properties": {
             "file": {"type": "string", "format": "binary"},
-            "more": {"type": "array", "items": {"type": "string", "format": "binary"}},
+            "more": {"type": "array", "items": {"type": "string", "contentEncoding": "binary"}},
             "note": {"type": "string"},
             "meta": OBJECT,
         },
@@ -319,6 +319,7 @@ REFERENCES = [
     ),
     ({"x": {"$ref": "#/components/schemas/Secret"}}, {"x": {"n": 1}}, {"x": {}}),
     ({"x": {"type": "string", "pattern": r"^\p{L}+$"}}, {"x": "é"}, {"x": []}),
+    ({"x": {"type": "string", "enum": []}}, {"x": "a"}, {"x": []}),
     ({"x": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}, {"x": 1}, {"x": 0}),
     ({"x": {"enum": [{"example": 1, "nullable": 2}]}}, {"x": {"example": 1, "nullable": 2}}, {"x": {}}),
 ]

@@ -160,7 +160,8 @@ def _is_file(document: Document, value: Any) -> bool:
     if "array" in document.types(value):
         return _is_file(document, merged.get("items") or {})
     is_bytes = merged.get("format") in ("binary", "byte") and "string" in document.types(value)
-    return is_bytes or ("contentMediaType" in merged and "contentEncoding" not in merged)
+    encoding = merged.get("contentEncoding", "binary" if "contentMediaType" in merged else None)
+    return is_bytes or encoding == "binary"
 
 
 def _file_schema(document: Document, value: Any) -> Schema:

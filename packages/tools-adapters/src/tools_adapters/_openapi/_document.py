@@ -124,8 +124,8 @@ class _Conversion:
     def _converted(self, value: Mapping[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for keyword, part in value.items():
-            if keyword in _OPENAPI_ONLY or keyword.startswith("x-"):
-                continue
+            if keyword in _OPENAPI_ONLY or keyword.startswith("x-") or (keyword == "enum" and not part):
+                continue  # an empty `enum` of a generator would refuse every value
             if keyword == "properties" and isinstance(part, Mapping):
                 kept = {name: item for name, item in part.items() if not self.document.is_read_only(item)}
                 result[keyword] = {name: self.convert(item) for name, item in kept.items()}
