@@ -1068,3 +1068,15 @@ def test_a_policy_and_the_schema_hold_for_calls_of_external_tools():
     agent = Agent(model=ScriptedProvider(calls, "done"), tools=[pick], policy=policy)
     assert agent.generate("x").completed
     assert [message.error_type for message in results(agent.session)] == ["validation_error", "denied"]
+
+
+def test_an_interrupt_during_the_last_guardrail_counts():
+    class Late(Guardrail):
+        def process_output(self, reply, messages, context):
+            thread = threading.Thread(target=lambda: agent.interrupt("stop"))
+            thread.start()
+            thread.join()
+
+    agent = Agent(model=ScriptedProvider("reply"), guardrails=[Late])
+    assert agent.generate("x").interrupt_reason == "stop"
+    assert agent.generate().content == "reply"

@@ -161,6 +161,7 @@ class Server:
         self.bodies: list[Any] = []
         self.paths: list[str] = []
         self.hung_up = threading.Event()
+        self.is_waiting = threading.Event()
         self.connections_closed = threading.Semaphore(0)
         outer = self
 
@@ -203,6 +204,7 @@ class Server:
             for data in [answer.raw.encode()] if answer.raw else map(encoded, events):
                 handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
             if answer.waits:
+                self.is_waiting.set()
                 handler.connection.recv(1)
         if answer.waits:
             self.hung_up.set()

@@ -29,7 +29,7 @@ def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_pat
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": environment, "cwd": tmp_path}
     with subprocess.Popen([*command, "Write a file", "--model", "openai:gpt-5"], **pipes) as first:
         assert first.stdout.readline() == "I write.\n"
-        assert first.stdout.read(4) == "Half"
+        assert server.is_waiting.wait(60)  # in the middle of its second reply
         first.send_signal(number)
         assert first.wait() == code
         errors = first.stderr.read()

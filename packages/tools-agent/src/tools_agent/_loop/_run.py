@@ -278,6 +278,7 @@ class Run:
             self._output_retries += 1
             yield self.write(self.session.log.add, User(content=_REPEAT.format(self.replies.problem)))
         elif not reply.tool_calls and not self._steering:
+            self.check()  # a guardrail or a callback may have taken long
             self._complete(reply)
 
     def _end_if_halted(self) -> bool:
