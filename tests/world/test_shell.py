@@ -125,6 +125,29 @@ def test_git_works_in_every_layout(day, monkeypatch, layout):
     assert refused.output["exit_code"] == 1
 
 
+WHOLE = {
+    "switch": "git switch -q feat",
+    "merge": "git merge -q feat",
+    "rebase": "git commit -q --allow-empty -m 3 && git rebase -q feat",
+    "reset": "git reset -q --hard feat",
+}
+
+
+@pytest.mark.parametrize("is_alone", [True, False])
+@pytest.mark.parametrize("case", WHOLE)
+def test_git_in_a_folder_of_a_repository_changes_the_whole_tree_or_nothing(day, case, is_alone):
+    top = day.workspace.parent
+    day.shell("git init -q && mkdir other && echo 1 > project/f && echo old > other/x && git add -A", cwd=top)
+    day.shell("git commit -qm 1 && git switch -qc feat && echo new > other/x && echo 2 > project/f", cwd=top)
+    day.shell("git commit -qam 2 && git switch -q main", cwd=top)
+    script = WHOLE[case] if is_alone else f"{WHOLE[case]}; echo fix >> f && git commit -qam fix"
+    result = day.attempt("bash", command=script)
+    assert (result.output["exit_code"] == 0) is is_alone, result.content
+    day.shell("git checkout -q project", cwd=top)
+    assert day.shell("git status --short", cwd=top) == ""
+    assert day.shell("git show feat:other/x", cwd=top) == "new\n"
+
+
 def test_a_file_git_that_names_a_folder_of_the_user_opens_nothing(day):
     secret = day.home / "private" / ".git"
     secret.parent.mkdir()

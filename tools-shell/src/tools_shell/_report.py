@@ -124,8 +124,9 @@ def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[s
     if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
         if ".git" in lowered:
             yield (
-                "git's hooks and configuration are read-only in this sandbox; commands such as `git config` and `git "
-                "remote add` work in a script of git commands alone"
+                "git's hooks and configuration are read-only in this sandbox, and for commands that change all files a "
+                "repository that begins above the workspace; `git remote add` or `git switch` work in a script of git "
+                "commands alone"
             )
         else:
             yield "only the workspace, /tmp and caches can be written in this sandbox; --allow-write adds to them"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tools_core import ToolError
@@ -14,6 +16,7 @@ from tools_shell._sandbox._toolchains import passes_through, root_of_program, to
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from tools_shell._guard._repository import Layout
     from tools_shell._settings import Sandbox
 
 _SYSTEM = (
@@ -27,6 +30,10 @@ timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.
 pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
 *-release *_version wgetrc
 """
+# Commands of git that change files in the whole work tree.
+_OF_THE_TREE = re.compile(
+    r"\bgit\b[^\n;&|]*\b(?:am|apply|bisect|checkout|cherry-pick|merge|pull|rebase|reset|restore|revert|stash|switch)\b"
+)
 _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 
 
@@ -78,6 +85,21 @@ def _own_environment(place: str, writable: Sequence[str]) -> Iterator[str]:
         has_library = glob.glob(f"{glob.escape(root)}/lib*/python3*/os.py")
         if has_library and not is_inside(root, writable):
             yield root
+
+
+def with_repository(sandbox: Sandbox, layout: Layout, root: str, script: str | None, *, is_alone: bool) -> Sandbox:
+    """Return a sandbox with what git needs outside of the workspace.
+
+    If the repository begins above the workspace, a switch of branches cannot write the files beside it, and would go on
+    without them: only a script that `is_alone`, with git commands alone, can do that, and then to the whole tree.
+    """
+    writable = [each for each in layout.directories if not is_inside(each, [root])]
+    if layout.top and is_alone:
+        writable.append(layout.top)
+    elif layout.top and (script is None or _OF_THE_TREE.search(script)):
+        writable = []
+    readable = filter(None, [layout.top])
+    return replace(sandbox, readable=(*sandbox.readable, *readable), writable=(*sandbox.writable, *writable))
 
 
 def find_program(name: str, writable: Sequence[str]) -> str | None:

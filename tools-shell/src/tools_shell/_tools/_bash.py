@@ -30,8 +30,8 @@ class Bash(ScriptTool):
     the file tools to read and edit files. Returns stdout and stderr in order, then a line such as [exit 3 after 1.2 s].
     Output over 30,000 characters is cut in the middle. Each call is a new shell in the workspace; calls with the same
     `session` share folder, variables, functions, aliases and options. Background processes end with the script. In a
-    sandbox there is no network, files outside the workspace are hidden or read-only, and temporary files last for one
-    call.
+    sandbox there is no network, files outside the workspace are hidden or read-only, and /tmp is kept for the
+    conversation.
     """
 
     def execute(
@@ -50,7 +50,9 @@ class Bash(ScriptTool):
         arguments = [shell] if session else script_arguments(shell, command)
         output = Output(self.redactor())
         plain = self._commands({"command": command, "session": session}) or ()
-        with self.prepared(context, workdir, arguments, has_stdin=bool(stdin), commands=plain) as prepared:
+        with self.prepared(
+            context, workdir, arguments, has_stdin=bool(stdin), script=command, commands=plain
+        ) as prepared:
             facts: dict[str, Any] = {}
             notes: list[str] = []
             if session:

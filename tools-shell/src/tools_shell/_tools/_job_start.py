@@ -38,7 +38,7 @@ class JobStart(ScriptTool):
 
         def make(id: str) -> Job:
             with self.prepared(
-                context, workdir, arguments, has_stdin=stdin or tty, terminal=tty, is_lasting=True
+                context, workdir, arguments, has_stdin=stdin or tty, terminal=tty, is_lasting=True, script=command
             ) as prepared:
                 return Job(id, command, timeout or math.inf, prepared, self.redactor())
 

@@ -84,7 +84,7 @@ class Python(ShellTool):
         output = Output(self.redactor())
         cancelled = output.watch(context)
         if not session:
-            kernel = self._start(python, context, workdir, encoded(stdin))
+            kernel = self._start(python, context, workdir, encoded(stdin), script=code)
             outcome, reply = kernel.run_once(code, output, limit, cancelled)
             return self._result(context, output, outcome, reply, kernel, exit_of(outcome.returncode), [])
         until = time.monotonic() + limit
@@ -169,6 +169,7 @@ class Python(ShellTool):
         stdin: bytes,
         *,
         is_lasting: bool = False,
+        script: str | None = None,
         env: Mapping[str, str] | None = None,
         descriptors: Sequence[int] = (),
     ) -> Kernel:
@@ -176,7 +177,7 @@ class Python(ShellTool):
         remaining = descriptors
         try:
             with self.prepared(
-                context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting
+                context, workdir, [python], readable=folders, has_stdin=has_stdin, is_lasting=is_lasting, script=script
             ) as command:
                 remaining = ()  # the kernel closes them
                 environment = {**command.environment, **(env or {})}

@@ -10,16 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Effects, Tool, ToolError
-from tools_core.files import copied_from, is_inside, is_read_only, workspace_path
+from tools_core.files import copied_from, is_read_only, workspace_path
 from tools_shell._effects._configuring import configures
 from tools_shell._environment import clean_environment
 from tools_shell._grants import granted
 from tools_shell._guard._repository import layout_of
 from tools_shell._redactor import Redactor
-from tools_shell._sandbox._choose import find_git, git_settings, guarded, isolation_for, network_for
+from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
 from tools_shell._sandbox._command import Command
 from tools_shell._sandbox._run_folder import run_folder
-from tools_shell._sandbox._visible import escapes_through
+from tools_shell._sandbox._visible import escapes_through, find_program, with_repository
 from tools_shell._settings import Sandbox
 from tools_shell._workspace import open_workdir, owner_of
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
     from tools_core import Context
     from tools_shell._effects._commands import Word
+    from tools_shell._guard._repository import Layout
+    from tools_shell._process._network import Network
+    from tools_shell._sandbox._isolation import Isolation
     from tools_shell._settings import Level
 
     class Settings(TypedDict, total=False):
@@ -162,7 +165,7 @@ class ShellTool(Tool, abstract=True):
             self._host = dict(variables)
 
     @contextmanager
-    def prepared(
+    def prepared(  # noqa: PLR0913  (properties of one command)
         self,
         context: Context,
         workdir: str,
@@ -172,13 +175,14 @@ class ShellTool(Tool, abstract=True):
         has_stdin: bool = False,
         terminal: bool = False,
         is_lasting: bool = False,
+        script: str | None = None,
         commands: Sequence[Sequence[Word]] = (),
     ) -> Generator[Command]:
         """Prepare a command in a folder of the workspace; ToolError if that is not possible or not allowed.
 
-        `readable` are further folders; `is_lasting` is True if the command runs on after the call. `commands` are
-        those of a script of plain words: some may write git's configuration. An OSError in the `with` block becomes a
-        ToolError.
+        `readable` are further folders; `is_lasting` is True if the command runs on after the call. `script` is what it
+        runs, if that is known, and `commands` are those of a script of plain words: some may write git's configuration.
+        An OSError in the `with` block becomes a ToolError.
         """
         _check_system()
         if is_read_only():
@@ -195,37 +199,22 @@ class ShellTool(Tool, abstract=True):
             try:
                 self._look_at_host()
                 layout = layout_of(place.root, os.path.realpath(os.path.expanduser("~")))
-                sandbox = replace(
-                    sandbox,
-                    readable=(*sandbox.readable, *readable, *filter(None, [layout.top])),
-                    writable=(
-                        *sandbox.writable,
-                        *(each for each in layout.directories if not is_inside(each, [place.root])),
-                    ),
-                )
+                configures = self._configures(commands, layout, place.root)
+                sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
+                sandbox = with_repository(sandbox, layout, place.root, script, is_alone=configures)
                 isolation = isolation_for(sandbox, place.root)
                 hosts = () if isinstance(sandbox.network, bool) else sandbox.network
                 network = network_for(isolation, place.root, context.run_id, hosts, is_lasting=is_lasting)
-                outside = network.variables if network is not None else {}
-                isolation = replace(isolation, hosts=hosts if outside else ())
-                offline = {} if isolation.network or outside else _OFFLINE
-                variables = {**offline, **outside, **self._clean, **self._env}
-                if isolation.is_sandbox:
-                    folder = run_folder(context.run_id, str(owner_of(context, self._root)), isolation.view.paths)
-                    folder.write_git_settings(git_settings(isolation, place.root))
-                    isolation = replace(isolation, folder=folder)
-                options = {"is_lasting": is_lasting, "configures": False}
-                if commands and layout.directories and isolation.can_mount:
-                    git = find_git(isolation)
-                    options["configures"] = configures(commands, git, variables["PATH"], layout.directories)
+                isolation = self._with_folder(isolation, context, place.root)
+                isolation = replace(isolation, hosts=hosts if network is not None else ())
                 copied = copied_from(place.root)
                 # In a copy nothing is guarded: a person looks at the changes before they are applied.
                 names = frozenset() if copied else sandbox.protected
-                variables |= {"ASK_TOOLS_COPY": place.root} if copied else {}
+                options = {"is_lasting": is_lasting, "configures": configures}
                 with guarded(isolation, place.root, names, **options) as guarded_isolation:
                     yield Command(
                         arguments=arguments,
-                        environment=variables,
+                        environment=self._variables(isolation, network, place.root if copied else ""),
                         directory=place.directory,
                         workdir=place.path,
                         isolation=guarded_isolation,
@@ -238,6 +227,28 @@ class ShellTool(Tool, abstract=True):
             except OSError as error:
                 message = f"{arguments[0]} cannot be started: {error.strerror or error}"
                 raise ToolError(message, "unavailable") from error
+
+    def _variables(self, isolation: Isolation, network: Network | None, copy: str) -> dict[str, str]:
+        """Return the environment of a command."""
+        outside = network.variables if network is not None else {}
+        offline = {} if isolation.network or outside else _OFFLINE
+        return {**offline, **outside, **self._clean, **self._env, **({"ASK_TOOLS_COPY": copy} if copy else {})}
+
+    def _with_folder(self, isolation: Isolation, context: Context, root: str) -> Isolation:
+        """Return the isolation with the temporary files of the run, if it is a sandbox."""
+        if not isolation.is_sandbox:
+            return isolation
+        folder = run_folder(context.run_id, str(owner_of(context, self._root)), isolation.view.paths)
+        folder.write_git_settings(git_settings(isolation, root))
+        return replace(isolation, folder=folder)
+
+    def _configures(self, commands: Sequence[Sequence[Word]], layout: Layout, root: str) -> bool:
+        """Return whether a script may write the configuration of the workspace's repository."""
+        if not commands or not layout.directories:
+            return False
+        path = {**self._clean, **self._env}["PATH"]
+        git = find_program("git", (root, layout.top) if layout.top else (root,))
+        return git is not None and configures(commands, git, path, layout.directories)
 
 
 def _check_system() -> None:
