@@ -178,7 +178,7 @@ class Shell:
         return self._type(f"eval {shlex.quote(command)} </dev/null\n")
 
     def paste(self, lines):
-        """Run lines as they are, so that a command may swallow those that follow; return output and failed commands."""
+        """Run lines as they are, so that a command may read the following lines; return output and failed commands."""
         output, _ = self._type(f"trap 'echo {self.MARK}: $BASH_COMMAND' ERR\n{lines}\ntrap - ERR\n")
         failed = [line for line in output.splitlines() if line.startswith(f"{self.MARK}: ")]
         return output, failed

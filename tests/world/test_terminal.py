@@ -1,4 +1,4 @@
-"""The command line at work: what a person answers, what `run` and `chat` print, and what they leave behind."""
+"""The command line: answers to requests for approval, the output of `run` and `chat`, and the end of a run."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def test_an_answer_for_the_session_is_not_asked_for_again(asks_again, first, lat
     assert not asks_again(first, later)
 
 
-# What a run prints and leaves behind.
+# The output and the end of a run.
 
 
 class Broken(str):
@@ -212,7 +212,7 @@ def test_a_job_is_named_as_well_if_the_run_fails(replies, run):
         (["Whole."], 0, "Whole.\n"),
         ([Broken("Partial"), 400], 1, ""),
     ],
-    ids=["once", "twice", "after a call", "never", "for good"],
+    ids=["once", "twice", "after a call", "never", "always"],
 )
 def test_standard_output_has_no_text_of_an_attempt_that_broke(replies, run, said, code, output):
     replies(*said)

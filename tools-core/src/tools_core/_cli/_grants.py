@@ -1,4 +1,4 @@
-"""What the user grants to sandboxed commands in the command line: a network, and folders.
+"""Options that grant a network and folders to sandboxed commands.
 
 Packages that run commands read the grants from environment variables when their tools are made.
 """
@@ -32,7 +32,7 @@ def add_grants(parser: ArgumentParser) -> None:
 def use_grants(options: Namespace) -> None:
     """Check the grants, and set the variables for tools that are made from now on and for child processes.
 
-    Raises CommandError for what is no host, and for a path that does not exist.
+    Raises CommandError for an invalid host, and for a path that does not exist.
     """
     hosts = _hosts(options)
     if hosts is not None:

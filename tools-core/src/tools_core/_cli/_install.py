@@ -16,7 +16,7 @@ _EXTRA = re.compile(r"""\bextra\s*==\s*(["'])(.+?)\1""")
 
 
 def install_command(name: str, extra: str = "") -> str:
-    """Return the command that installs a distribution, or what an extra of an installed one needs.
+    """Return the command that installs a distribution, or the requirements of an extra of an installed one.
 
     If tools-core comes from a checkout with the distribution, the command installs that checkout.
     """

@@ -138,7 +138,7 @@ class PromptScreen:
         self._append_reply(rest)
 
     def discard_text(self) -> None:
-        """Drop the incomplete end of a reply that breaks off."""
+        """Drop the incomplete end of a truncated reply."""
         self._reply = ""
 
     def _append_reply(self, text: str) -> None:
@@ -253,7 +253,7 @@ class PromptScreen:
             self._chat.note(f"waits: {line}")
 
     async def _work(self, line: str) -> None:
-        """Handle a line, and those that waited meanwhile."""
+        """Handle a line, then the lines that have waited."""
         try:
             await self._handle(line)
             while self._waiting:

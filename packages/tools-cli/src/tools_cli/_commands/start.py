@@ -122,9 +122,9 @@ def _latest(options: Namespace, store: Store) -> str:
 
 
 def close_calls(session: Session) -> None:
-    """Let no call of an interrupted reply begin any more: a new prompt decides.
+    """Close the calls of an interrupted reply that have not begun: a new prompt decides.
 
-    Calls that wait for an answer go on waiting, and those that ran when a process was killed keep their outcome.
+    Calls that wait for an answer continue to wait, and calls that ran when a process was killed keep their outcome.
     """
     waiting = {request["call_id"] for request in (*session.pending_approvals, *session.pending_questions)}
     calls = [call.id for call in session.pending_tool_calls if call.id is not None and call.id not in waiting]

@@ -8,7 +8,7 @@ from tools_core.command import note
 
 
 def end_jobs() -> None:
-    """End the jobs of all tools, and name those that were still running."""
+    """End the jobs of all tools, and name the jobs that were running."""
     # Jobs belong to packages of tools, which are not imported here: only one that was used can have any.
     for name, module in sys.modules.copy().items():
         if "." not in name and "end_jobs" in getattr(module, "__dict__", {}).get("__all__", ()):

@@ -158,7 +158,7 @@ class TerminalOutput:
         self.report("")
 
     def discard_text(self) -> None:
-        """Drop the beginning of a reply that breaks off; on a terminal, only its line ends."""
+        """Drop the text of a truncated reply; on a terminal, only end its line."""
         if self._held:
             self._text = self._held = ""
         self.end_line()

@@ -115,7 +115,7 @@ def _is_for_a_session(rule: Mapping[str, Any], request: ApprovalRequest) -> bool
 def _rules_for(request: ApprovalRequest) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield rules that would allow a call, with their labels; the most useful one first.
 
-    They keep what makes the call harmless, so that a call that only reads opens no way for one that writes.
+    They keep the hints that make a call harmless: the approval of a call that reads allows no call that writes.
     """
     name, effects = request.tool.name, request.effects
     reads = effects.annotations.get("read_only", False)
@@ -141,7 +141,7 @@ def _rules_for(request: ApprovalRequest) -> Iterator[tuple[str, Mapping[str, Any
 def _pattern(words: Sequence[str | None], *, reads: bool) -> str | None:
     """Return a pattern for a command: `git diff *` if it only reads, else for these words alone.
 
-    What more words would do is not known: an option of the same program writes, deletes or sends.
+    The effect of further words is unknown: an option of the same program writes, deletes or sends.
     """
     head: list[str] = []
     for place, word in enumerate(words):
