@@ -261,6 +261,7 @@ RESULTS = [
     ({"structuredContent": [1, 2], "content": [text("two")]}, ["two", "[1, 2]"]),
     ({"structuredContent": "plain"}, ["plain"]),
     ({"content": "plain"}, ["plain"]),
+    ({"content": [text("half \ud83d of a character")]}, ["half \ufffd of a character"]),
     ({"content": text("one part")}, ["one part"]),
     ({"content": ["plain", text("part")]}, ["plain", "part"]),
     ({"content": [{"type": "video", "url": "x"}, text("part")]}, ["cannot be read", "video", "part"]),
@@ -474,3 +475,12 @@ def test_questions_of_an_ask_tools_server_reach_the_user_of_the_call():
         assert tools.tool("deploy").call({}, ToolContext(on_ask=answer)).content == "to us"
         assert tools.tool("publish").call({"path": "a"}, ToolContext(on_ask=answer)).content == "published a"
         assert not tools.tool("publish").call({"path": "a"}).ok
+
+
+def test_files_of_clients_and_of_variables_are_read_as_editors_write_them(workspace, capsys):
+    (workspace / ".env").write_text("=x\n#A=1\n\nexport KEY='a b'\n")
+    program, *arguments = command(before="$KEY is ignored\n")
+    entry = {"command": program, "args": arguments, "envFile": str(workspace / ".env")}
+    (workspace / "client.json").write_bytes(b"\xef\xbb\xbf" + json.dumps({"mcpServers": {"odd": entry}}).encode())
+    assert main(["mcp", "add", "--from", "client.json", "--yes"]) == 0
+    assert "added odd" in capsys.readouterr().out

@@ -82,7 +82,8 @@ def expanded(address: Address) -> Address:
                 lines = [line.strip().removeprefix("export ").partition("=") for line in file]
         except (OSError, ValueError) as error:
             raise ValueError(f"envFile cannot be read: {error}") from error
-        from_file = {name.strip(): value.strip().strip("\"'") for name, sign, value in lines if sign and name[0] != "#"}
+        pairs = [(name.strip(), value.strip().strip("\"'")) for name, sign, value in lines if sign]
+        from_file = {name: value for name, value in pairs if name and not name.startswith("#")}
         address["env"] = from_file | address.get("env", {})
     return address
 

@@ -11,9 +11,18 @@ from typing import Any
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import METHOD_NOT_FOUND, ErrorData, JSONRPCError, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    METHOD_NOT_FOUND,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
+
+from tools_core.text import sendable
 
 _PROBE_LIMIT = 2.0  # seconds; many servers ignore `server/discover`
 _PROBE = "server/discover"
@@ -79,7 +88,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def _next(self) -> SessionMessage | Exception:
         with anyio.move_on_after(_PROBE_LIMIT if self._is_probing else math.inf):
-            message: SessionMessage | Exception = await self._stream.receive()
+            message = _readable(await self._stream.receive())
             if not isinstance(message, Exception) and not isinstance(message.message, JSONRPCRequest):
                 self._is_probing = False
             return message
@@ -108,6 +117,18 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     async def aclose(self) -> None:
         """Close the stream."""
         await self._stream.aclose()
+
+
+def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
+    """Return a message that the SDK could not read, if Python can: one with half of a character, as `"\\ud83d"`."""
+    if not isinstance(message, ValidationError):
+        return message
+    line = message.errors(include_url=False)[0].get("input")
+    try:
+        data = json.loads(line) if isinstance(line, str) else None
+        return SessionMessage(jsonrpc_message_adapter.validate_json(sendable(json.dumps(data, ensure_ascii=False))))
+    except (ValueError, RecursionError):
+        return message
 
 
 def _repair_result(result: dict[str, Any]) -> None:

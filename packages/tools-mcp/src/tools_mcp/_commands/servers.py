@@ -304,7 +304,7 @@ def _entries(options: Namespace) -> dict[str, Any]:
 
 def _from_file(path: Path, name: str | None) -> dict[str, Any]:
     try:
-        document = _edit.read(path.read_text(encoding="utf-8"), is_toml=path.suffix == ".toml")
+        document = _edit.read(path.read_text(encoding="utf-8-sig"), is_toml=path.suffix == ".toml")
     except (OSError, ValueError) as failure:
         raise CommandError(f"{path} cannot be read: {failure}") from failure
     entries: dict[str, Any] = next((document[key] for key in _SECTIONS if isinstance(document.get(key), dict)), {})
