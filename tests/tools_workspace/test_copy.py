@@ -174,10 +174,11 @@ def test_a_copy_is_removed_a_week_after_its_last_use(folder):
     assert [copy.id for copy in Workspace(folder).copies()] == [new.id, used.id]
 
 
+@pytest.mark.slow
 def test_very_deep_folders_are_copied_and_removed(folder):
     place = folder
     descriptor = os.open(place, os.O_RDONLY)
-    for _ in range(1200):
+    for _ in range(1010):
         os.mkdir("deeper", dir_fd=descriptor)
         inner = os.open("deeper", os.O_RDONLY, dir_fd=descriptor)
         os.close(descriptor)
