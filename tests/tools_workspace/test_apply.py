@@ -233,8 +233,8 @@ def test_a_kill_during_a_copy_leaves_no_copy(folder, tree):
         assert is_complete or Workspace(folder).copies() == []
 
 
-def test_files_that_were_touched_or_saved_again_are_no_conflict(folder, copy, tree):
-    """The user's editor, `touch`, or a link that was made again."""
+def test_touched_and_identically_saved_files_cause_no_conflict(folder, copy, tree):
+    """The user's editor, `touch`, or a new link with the same target."""
     for name in ("notes.txt", "src/main.py"):
         content = (folder / name).read_text()
         (folder / name).unlink()
@@ -283,7 +283,7 @@ def test_an_application_that_cannot_be_reverted_can_be_abandoned(folder, stuck):
     for action in (workspace.copies()[0].apply, workspace.undo):
         with pytest.raises(WorkspaceError, match=rf"{stuck.name}; some files .*ask-tools undo --abandon .* are in "):
             action()
-    (changeset,) = [each for each in workspace.changesets() if each.state == "applying"]
+    (changeset,) = [changeset for changeset in workspace.changesets() if changeset.state == "applying"]
     abandoned = workspace.abandon()
     assert (abandoned.id, abandoned.state) == (changeset.id, "abandoned")
     assert f"{stuck.name} has its new content" in abandoned.changes

@@ -126,7 +126,7 @@ copy.discard()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="drops capabilities")
-def test_what_the_user_may_not_read_is_named_and_left(tmp_path, home):
+def test_a_copy_names_unreadable_files_and_leaves_them_out(tmp_path, home):
     folder = tmp_path / "project"
     (folder / "data/inner").mkdir(parents=True)
     for name in ("data/secret", "data/inner/secret", "secret", "readable"):

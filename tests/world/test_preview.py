@@ -31,7 +31,7 @@ def reply(**delta):
 
 @pytest.fixture
 def preview(day, model_server):
-    """`preview(*calls, tools=...)`: run a model that makes these calls in a preview; return all that is printed."""
+    """`preview(*calls, tools=...)`: run these calls of a model in a preview; return the output."""
 
     def preview(*calls, tools=(), options=(), exit_code=0):
         replies = [reply(tool_calls=[function(*call, number)]) for number, call in enumerate(calls)]
@@ -103,7 +103,7 @@ NAMES = ["publish", "email", "hint", "upload", "stated", "write_and_send", "writ
 @pytest.mark.parametrize(
     "name", [name if name == "publish" else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
 )
-def test_a_path_in_the_arguments_does_not_make_a_call_run_without_a_question(day, preview, home, name):
+def test_a_preview_asks_before_a_tool_with_a_path_runs(day, preview, home, name):
     (home / "reaching.py").write_text(REACHING)
     day.write({"report.txt": "secret\n"})
     arguments = {"path": "report.txt", **({"content": ""} if name.startswith("write") else {})}
@@ -163,7 +163,7 @@ def copy(day):
     return Workspace(day.workspace).copy()
 
 
-def test_nothing_is_applied_but_what_was_shown(day, copy):
+def test_apply_refuses_content_that_was_not_shown(day, copy):
     Path(copy.path, "notes.txt").write_text("better\n")
     Path(copy.path, "sub/git").write_text("other\n")
     shown = copy.changes()
@@ -197,7 +197,7 @@ def test_a_path_that_was_shown_is_not_applied_with_another_kind(day, copy, later
     assert (day.read("notes.txt"), day.read("sub/git")) == ("notes\n", "program\n")
 
 
-def test_the_command_applies_nothing_but_what_it_has_shown(day, copy):
+def test_the_command_refuses_content_that_it_has_not_shown(day, copy):
     Path(copy.path, "notes.txt").write_text("better\n")
     day.ask_tools("changes")
     Path(copy.path, "notes.txt").write_text("evil\n")
@@ -207,7 +207,7 @@ def test_the_command_applies_nothing_but_what_it_has_shown(day, copy):
     assert day.read("notes.txt") == "evil\n"
 
 
-def test_a_build_notices_what_was_applied_and_what_was_undone(day):
+def test_make_rebuilds_applied_and_undone_files(day):
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
     day.write({"main.c": "old\n", "Makefile": "out: main.c\n\tcp main.c out\n"})
@@ -237,7 +237,7 @@ def replace_by_link(folder, target):
     os.symlink(target, folder)
 
 
-def test_nothing_is_applied_through_a_folder_that_became_a_link(day, copy, outside):
+def test_apply_follows_no_folder_that_became_a_link(day, copy, outside):
     Path(copy.path, "sub/keep").write_text("evil\n")
     Path(copy.path, "sub/git").unlink()
     replace_by_link(day.workspace / "sub", outside)
@@ -246,7 +246,7 @@ def test_nothing_is_applied_through_a_folder_that_became_a_link(day, copy, outsi
     assert {path.name: path.read_text() for path in outside.iterdir()} == {"keep": "keep\n"}
 
 
-def test_nothing_is_undone_through_a_folder_that_became_a_link(day, copy, outside):
+def test_undo_follows_no_folder_that_became_a_link(day, copy, outside):
     Path(copy.path, "sub/git").unlink()
     Path(copy.path, "sub/keep").write_text("keep\n")  # equal to a file outside
     copy.apply()
@@ -256,7 +256,7 @@ def test_nothing_is_undone_through_a_folder_that_became_a_link(day, copy, outsid
     assert [path.name for path in outside.iterdir()] == ["keep"]
 
 
-def test_nothing_is_shown_or_copied_from_behind_a_link(day, copy, outside, home):
+def test_diffs_and_copies_read_nothing_behind_a_link(day, copy, outside, home):
     (outside / "git").write_text("secret\n")
     replace_by_link(Path(copy.path, "sub"), outside)
     assert "secret" not in copy.changes().diff()

@@ -132,7 +132,7 @@ def revert(workspace: Tree, id: str) -> None:
             reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
             message = (
                 f"{reason}; some files have their new content. Free the way and run `ask-tools undo {id}` again, or "
-                f"leave them as they are: `ask-tools undo --abandon {id}`. The old files are in {backup.path}"
+                f"keep them unchanged: `ask-tools undo --abandon {id}`. The old files are in {backup.path}"
             )
             raise WorkspaceError(message) from error
     history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in skipped])
@@ -140,7 +140,7 @@ def revert(workspace: Tree, id: str) -> None:
 
 
 def abandon(workspace: Tree, id: str) -> None:
-    """Leave the files of an unfinished changeset as they are, and record which content each of them has."""
+    """Keep the files of an unfinished changeset unchanged, and record the content of each: old, new or another."""
     journal = history.read_journal(id)
     if journal["state"] not in history.UNFINISHED:
         raise WorkspaceError(f"{id} is {journal['state']}: only an unfinished changeset can be abandoned")
@@ -155,10 +155,10 @@ def abandon(workspace: Tree, id: str) -> None:
 def _back_up(workspace: Tree, backup: Tree, path: str, paths: frozenset[str]) -> Fingerprint:
     """Copy a file into the changeset; return the fingerprint of the path."""
     if workspace.kind(path) != "file":
-        found = workspace.fingerprint(path, paths)
-        if found == BEYOND:
+        content = workspace.fingerprint(path, paths)
+        if content == BEYOND:
             raise ConflictError(f"a folder in {workspace.path} became a link, so nothing was applied", [path])
-        return found
+        return content
     target = os.path.join(backup.path, path)
     os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
     with workspace.place(path) as source, backup.place(path) as place:

@@ -15,7 +15,7 @@ from tools_workspace._tree import Fingerprint, State, Tree, WorkspaceError
 
 
 class Changes(list[Change]):
-    """The changes of a copy: first those that are marked, each part sorted by path.
+    """The changes of a copy: marked changes first, each part sorted by path.
 
     `fingerprints` has the content that each path has in the copy; `WorkspaceCopy.apply` applies no other.
     """
@@ -84,7 +84,7 @@ def stamps(copy: Tree, skip: Sequence[str]) -> dict[str, int]:
 
 
 def settled(stamps: Mapping[str, int]) -> dict[str, int]:
-    """Return stamps without those of the last tick of the clock.
+    """Return stamps, with zero for the last tick of the clock.
 
     A change in the same tick would keep the stamp: these files are always compared.
     """

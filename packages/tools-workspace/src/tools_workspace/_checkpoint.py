@@ -63,7 +63,7 @@ class Checkpoint:
         limit: int | None = SIZE_LIMIT,
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """`limit` and `on_progress` are those of `Workspace.copy`, for the first checkpoint."""
+        """The first checkpoint takes `limit` and `on_progress`, as `Workspace.copy` does."""
         self.workspace = workspace
         self.left_out: list[str] = []
         self._limit, self._on_progress = limit, on_progress
@@ -82,7 +82,7 @@ class Checkpoint:
         self._turn.close()
 
     def begin(self, title: str = "", *, session: str = "") -> Changeset | None:
-        """Remember the workspace as it is now; return the changeset of an earlier turn that was killed.
+        """Remember the present workspace; return the changeset of an earlier turn that was killed.
 
         Raises:
             WorkspaceTooLargeError: The workspace is larger than the limit.
@@ -122,19 +122,19 @@ class Checkpoint:
         os.mkdir(self._mirror, 0o700)
         with Tree(self.workspace.path) as workspace, Tree(self._mirror) as mirror:
             unreadable: list[str] = []
-            found = {path: (state, stamp) for path, state, stamp in workspace.scan(self._private(), unreadable)}
-            generated = _generated({path: state.size for path, (state, _) in found.items()}, _ignored(workspace))
-            found = {path: value for path, value in found.items() if not is_inside(path, generated)}
-            size = sum(state.size for state, _ in found.values() if state.kind == "file")
+            scanned = {path: (state, stamp) for path, state, stamp in workspace.scan(self._private(), unreadable)}
+            generated = _generated({path: state.size for path, (state, _) in scanned.items()}, _ignored(workspace))
+            scanned = {path: value for path, value in scanned.items() if not is_inside(path, generated)}
+            size = sum(state.size for state, _ in scanned.values() if state.kind == "file")
             if self._limit is not None and size > self._limit:
                 message = (
-                    f"{self.workspace.path} has {size:,} bytes in {len(found):,} files: too large for a checkpoint"
+                    f"{self.workspace.path} has {size:,} bytes in {len(scanned):,} files: too large for a checkpoint"
                 )
                 raise WorkspaceTooLargeError(message)
             copy = TreeCopy(workspace, mirror, self._on_progress)
-            copy.run({path: state for path, (state, _) in found.items()}, unreadable)
+            copy.run({path: state for path, (state, _) in scanned.items()}, unreadable)
         self._write("left_out", sorted({*generated, *copy.unreadable}))
-        self._write("stamps", settled({path: found[path][1] for path in copy.originals}))
+        self._write("stamps", settled({path: scanned[path][1] for path in copy.originals}))
 
     def _advance(self, turn: Mapping[str, str] | None) -> Changeset | None:
         """Bring the mirror up to date, and record the difference as the changeset of a turn, if there is one."""
@@ -153,15 +153,15 @@ class Checkpoint:
             self.left_out = sorted({*self.left_out, *generated, *unreadable})
             for folder in generated:
                 remove_tree(os.path.join(self._mirror, folder))
-            kept = [each for each in changes if not _is_left_out(each, self.left_out)]
+            included = [change for change in changes if not _is_left_out(change, self.left_out)]
             id = turn["id"] if turn else history.new_id()
-            paths = sorted({path for change in kept for path in (change.path, change.old_path)})
-            # After a kill at this point, what has changed meanwhile is not of the turn.
+            paths = sorted({path for change in included for path in (change.path, change.old_path)})
+            # After a kill at this point, the turn has a changeset: later changes belong to the user.
             is_recorded = os.path.exists(os.path.join(history.folder_of(id), "journal.json"))
             steps = [{"path": path, "new": changes.fingerprints[path]} for path in paths]
             if turn is not None and paths and not is_recorded:
                 details = {"title": turn["title"], "session": turn["session"], "copy": ""}
-                lines = [entry.text for entry in entries(kept, workspace)]
+                lines = [entry.text for entry in entries(included, workspace)]
                 save(id, "applied", mirror, steps, details | {"workspace": workspace.path}, lines)
             try:
                 self._update(id, steps, mirror, workspace)
@@ -190,7 +190,7 @@ class Checkpoint:
         self._write("updating", False)
 
     def _private(self) -> list[str]:
-        """Return the user's own folders in the workspace, such as those with checkpoints."""
+        """Return the user's own folders in the workspace, such as the folder of checkpoints."""
         path = self.workspace.path
         private = [os.path.realpath(cache_path("")), *user_folders()]
         return [os.path.relpath(folder, path) for folder in private if is_inside(folder, [path])]

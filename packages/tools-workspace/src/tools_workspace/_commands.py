@@ -65,7 +65,7 @@ def configure_undo(parser: ArgumentParser) -> None:
     )
     parser.add_argument("id", metavar="ID", nargs="?", help="the changeset; by default the latest")
     parser.add_argument("--list", action="store_true", help="list the changesets of the workspace")
-    text = "leave the files of an application or undo that cannot finish as they are"
+    text = "give up an application or undo that cannot finish: its files stay unchanged"
     parser.add_argument("--abandon", action="store_true", help=text)
     parser.add_argument("--workspace", metavar="DIR", help="the workspace; by default the current folder")
     parser.add_argument("--json", action="store_true", help="print JSON")

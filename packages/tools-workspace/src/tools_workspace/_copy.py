@@ -35,7 +35,7 @@ class TreeCopy:
         self._copier = FileCopier()
 
     def run(self, tree: Mapping[str, State], unreadable: Iterable[str] = ()) -> None:
-        """Copy scanned entries; those that were deleted since are left out."""
+        """Copy scanned entries; deleted ones are left out."""
         self.unreadable += unreadable
         folders = [path for path, state in tree.items() if state.kind == "folder" and path not in self.unreadable]
         entries: dict[str, list[str]] = {"": [], **{path: [] for path in folders}}

@@ -20,7 +20,7 @@ _MAX_OBJECT = 100_000  # bytes of a commit that are read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A line of a list of changes, and the changes that belong to it: one, or those of the data of a repository."""
+    """A line of a list of changes, and its changes: one, or all of the data of a repository."""
 
     text: str
     changes: tuple[Change, ...]

@@ -19,7 +19,7 @@ from typing import BinaryIO, NamedTuple, Self, TypeAlias
 
 from tools_core.linux import RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, openat2
 
-# What decides whether two places hold the same: kind, mode, and the content or the target; None for nothing.
+# The kind, the mode, and the content or the target of a path, to compare two places; None for nothing.
 Fingerprint: TypeAlias = Sequence[str | int] | None
 
 BEYOND: Fingerprint = ("beyond a link", 0, "")  # a folder on the way is a link
@@ -217,7 +217,7 @@ def stamp(info: os.stat_result) -> int:
 
 def same(first: Fingerprint, second: Fingerprint) -> bool:
     """Return whether two places hold the same; a folder may have another mode."""
-    pair = [None if each is None else list(each) for each in (first, second)]
+    pair = [None if content is None else list(content) for content in (first, second)]
     return pair[0] == pair[1] or (is_folder(first) and is_folder(second))
 
 

@@ -160,7 +160,7 @@ class Workspace:
             return _history.open_changeset(self.path, id)
 
     def abandon(self, id: str | None = None) -> Changeset:
-        """Leave the files of an application or undo that cannot finish as they are, and return the changeset.
+        """Give up an application or undo that cannot finish: its files stay unchanged. Return the changeset.
 
         Its `changes` say which content each file has. By default the latest unfinished changeset.
 
@@ -234,7 +234,7 @@ class WorkspaceCopy:
         replace(os.path.join(self._folder, "shown.json"), json.dumps(changes.fingerprints).encode())
 
     def check_shown(self, changes: Changes) -> None:
-        """Raise WorkspaceError if changes differ from those that a person has seen last."""
+        """Raise WorkspaceError if changes differ from the last ones that a person has seen."""
         try:
             shown = _read(self._folder, "shown")
         except FileNotFoundError:  # nothing was shown
