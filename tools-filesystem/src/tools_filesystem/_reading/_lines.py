@@ -21,7 +21,7 @@ BUDGET = 100_000  # bytes of all lines
 SECONDS = 30.0  # for a call without a time limit
 LARGEST_WIDE = 64 << 20  # bytes of a file in UTF-16 or UTF-32, which is converted as a whole
 _BLOCK = 256 << 10
-_FRAME, _CUT_FRAME = 8, 60  # what the number of a line takes, and the note on a long one
+_REMARK = 60  # characters of the remark on a long line
 
 
 class Line(NamedTuple):
@@ -65,7 +65,7 @@ class Lines:
         spent = 0
         while position is not None and len(lines) < limit:
             line = self._line(offset + len(lines), position)
-            spent += len(line.text) + len(line.ending) + (_FRAME if not line.more else _CUT_FRAME)
+            spent += len(line.text) + len(line.ending) + len(str(line.number)) + (_REMARK if line.more else 1)
             if not (line.text or line.ending) or (lines and spent > budget):
                 break
             lines.append(line)
