@@ -19,7 +19,7 @@ from tools_core import Context, Result, ToolError
 from tools_core.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from tools_shell import Python
 
@@ -111,7 +111,7 @@ class Interpreter:
         return calls
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self) -> Generator[None]:
         """Count the time of a block for the limit."""
         self._until = time.monotonic() + self._left
         yield

@@ -120,7 +120,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
 
 def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    """Return a message that the SDK could not read, if Python can: one with half of a character, as `"\\ud83d"`."""
+    """Return a message that the SDK could not read, if Python can: one with half of a character in a text."""
     if not isinstance(message, ValidationError):
         return message
     line = message.errors(include_url=False)[0].get("input")
