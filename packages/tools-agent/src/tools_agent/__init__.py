@@ -22,6 +22,7 @@ from tools_agent._external import external_tool
 from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
+from tools_agent._providers._forbid import forbid_requests
 from tools_agent._providers._provider import Provider, ProviderError, Request, cost_of
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
@@ -33,6 +34,7 @@ from tools_agent._window import Window
 
 if TYPE_CHECKING:
     from tools_agent._providers._anthropic import AnthropicProvider
+    from tools_agent._providers._fallback import FallbackProvider
     from tools_agent._providers._gemini import GeminiProvider
     from tools_agent._providers._get_provider import get_provider
     from tools_agent._providers._openai_chat import OpenAIProvider
@@ -50,6 +52,7 @@ __all__ = [
     "AsyncStream",
     "Block",
     "Delta",
+    "FallbackProvider",
     "GeminiProvider",
     "Guardrail",
     "Interrupt",
@@ -99,6 +102,7 @@ __all__ = [
     "compact",
     "cost_of",
     "external_tool",
+    "forbid_requests",
     "get_provider",
     "message_from_dict",
     "open_store",
@@ -107,6 +111,7 @@ __all__ = [
 _HOMES = {  # imported when they are first used: a program needs one store and one provider
     "_stores._sqlite": ("SQLiteStore", "open_store"),
     "_providers._anthropic": ("AnthropicProvider",),
+    "_providers._fallback": ("FallbackProvider",),
     "_providers._gemini": ("GeminiProvider",),
     "_providers._get_provider": ("get_provider",),
     "_providers._openai_chat": ("OpenAIProvider",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ class Replies:
         if run.budget.needs_price and self._model:
             check_price(provider, self._model)
         request = Request(
-            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=options.settings,
+            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=self._settings(),
             timeout=options.timeout, output_schema=None if output is None else output.schema,
         )  # fmt: skip
         hooks = run.hooks
@@ -155,6 +155,14 @@ class Replies:
         if reply.usage is not None:
             run.add_usage(reply.usage, cost_of(reply) if run.budget.needs_price else 0.0)
         return reply if hooks is None else (yield from hooks.after_request(request, reply))
+
+    def _settings(self) -> Mapping[str, Any]:
+        """Return the settings; after calls a forced one would repeat without end."""
+        settings: Mapping[str, Any] = self._run.options.settings
+        is_forced = settings.get("tool_choice", "auto") not in ("auto", "none")
+        if not is_forced or not self._run.batch:
+            return settings
+        return {name: value for name, value in settings.items() if name != "tool_choice"}
 
     def _receive(self, request: Request, *, is_shown: bool) -> Steps:
         """Yield the deltas of a reply if the user may see them, and return the reply."""

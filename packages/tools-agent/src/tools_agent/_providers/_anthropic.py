@@ -13,6 +13,7 @@ from tools_agent._providers._encoding import (
     instruction,
     instructions_of,
     strict_schema,
+    tool_choice,
     wire_names,
     with_settings,
 )
@@ -170,6 +171,9 @@ class AnthropicProvider(SDKProvider):
             arguments["tools"] = self.format.definitions(request.definitions)
             for tool in arguments["tools"][len(request.tools) :]:
                 tool["defer_loading"] = True
+        if choice := tool_choice(request, self.format):
+            kind = {"required": "any"}.get(choice.mode, choice.mode)
+            arguments["tool_choice"] = {"type": kind} | ({"name": choice.name} if choice.name else {})
         if request.deferred:
             _add_references(messages, request, self.format, searches(history))
         if request.output_schema is not None:

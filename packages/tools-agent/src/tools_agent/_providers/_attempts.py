@@ -11,6 +11,7 @@ from tools_agent._events import Delta, Retrying
 from tools_agent._messages import Assistant
 from tools_agent._providers._errors import provider_error
 from tools_agent._providers._event_stream import EventDecoder
+from tools_agent._providers._forbid import check_allowed
 from tools_agent._providers._history import without_items
 from tools_agent._providers._provider import ProviderError, Request
 from tools_agent._providers._reply import Reply
@@ -55,6 +56,7 @@ class Attempts:
     """
 
     def __init__(self, provider: Api, request: Request) -> None:
+        check_allowed(provider.name, provider.address.partition("/")[0].partition(":")[0])
         self._provider = provider
         self._request = request
         self._count = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from tools_agent._messages import Assistant, System, User
 from tools_agent._providers._history import CONTINUES, Turn
@@ -94,6 +94,8 @@ def with_settings(
     """
     merged = dict(arguments)
     for name, setting in request.settings.items():
+        if name == "tool_choice" and not isinstance(setting, Mapping):
+            continue  # see `tool_choice`
         target = names.get(name, name)
         if target is None:
             raise ProviderError(f"{provider}: the API has no setting {name!r}; remove it from `settings`")
@@ -104,6 +106,31 @@ def with_settings(
             value = {**merged[key], **value}
         merged[key] = value
     return merged
+
+
+class ToolChoice(NamedTuple):
+    """The setting `tool_choice`: `mode` is "auto", "none", "required" or "tool", with its name on the wire."""
+
+    mode: str
+    name: str = ""
+
+
+def tool_choice(request: Request, wire: Format) -> ToolChoice | None:
+    """Return the choice of a request with tools; None for that of the API, also if the setting has its form.
+
+    Raises ProviderError for anything but a mode or the name of a tool of the request.
+    """
+    choice = request.settings.get("tool_choice")
+    if choice is None or isinstance(choice, Mapping) or not request.definitions:
+        return None
+    if choice in ("auto", "none", "required"):
+        return ToolChoice(choice)
+    names = [tool["name"] for tool in request.definitions]
+    if choice not in names:
+        raise ProviderError(
+            f'`tool_choice` is "auto", "none", "required" or the name of a tool ({", ".join(names)}), got {choice!r}'
+        )
+    return ToolChoice("tool", wire_names(request, wire)[choice])
 
 
 # ---------------------------------------------------------------------------------------------------- output

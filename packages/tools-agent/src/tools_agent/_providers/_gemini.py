@@ -11,7 +11,13 @@ from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
-from tools_agent._providers._encoding import alternating, instruction, instructions_of, with_settings
+from tools_agent._providers._encoding import (
+    alternating,
+    instruction,
+    instructions_of,
+    tool_choice,
+    with_settings,
+)
 from tools_agent._providers._history import with_own_parts
 from tools_agent._providers._provider import Request
 from tools_agent._providers._reply import Reply
@@ -21,8 +27,9 @@ from tools_core.text import is_blank
 
 _SETTINGS = {
     "max_tokens": "max_output_tokens", "stop": "stop_sequences", "reasoning_effort": "thinking_config.thinking_level",
+    "tool_choice": "tool_config",
 }  # fmt: skip
-_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")  # models whose calls have no signatures
+_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")  # models that require no signatures
 _SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 _FILTERED = (
     "BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII",
@@ -148,6 +155,10 @@ class GeminiProvider(SDKProvider):
         config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
         if request.tools:
             config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]
+        if choice := tool_choice(request, self.format):
+            mode = {"auto": "AUTO", "none": "NONE"}.get(choice.mode, "ANY")
+            names = {"allowed_function_names": [choice.name]} if choice.name else {}
+            config["tool_config"] = {"function_calling_config": {"mode": mode} | names}
         if request.output_schema is not None and request.tools:
             # Many models refuse a schema beside tools.
             system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()

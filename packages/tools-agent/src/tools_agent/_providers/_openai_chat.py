@@ -15,6 +15,7 @@ from tools_agent._providers._encoding import (
     conversation,
     instruction,
     strict_schema,
+    tool_choice,
     with_settings,
 )
 from tools_agent._providers._provider import Request
@@ -224,6 +225,9 @@ class OpenAIProvider(OpenAIClient):
         arguments["stream_options"] = {"include_usage": True}
         if request.tools:
             arguments["tools"] = self.format.definitions(request.tools)
+        if choice := tool_choice(request, self.format):
+            function = {"type": "function", "function": {"name": choice.name}}
+            arguments["tool_choice"] = function if choice.name else choice.mode
         if schema := self._json_schema(request, messages, openai_strict):
             arguments["response_format"] = {"type": "json_schema", "json_schema": schema}
         needs_new_name = self._is_official or _OPENAI_MODEL.match(request.model)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant
-from tools_agent._providers._encoding import conversation, wire_names, with_settings
+from tools_agent._providers._encoding import conversation, tool_choice, wire_names, with_settings
 from tools_agent._providers._errors import reported_error
 from tools_agent._providers._history import searches, with_own_parts
 from tools_agent._providers._openai_chat import OpenAIClient, read_usage
@@ -179,6 +179,8 @@ class OpenAIResponsesProvider(OpenAIClient):
         if request.deferred:
             arguments["tools"] = [_search_tool(tool) for tool in arguments["tools"]]
             arguments["input"] = _with_searches(messages, request, self.format, searches(history))
+        if choice := tool_choice(request, self.format):
+            arguments["tool_choice"] = {"type": "function", "name": choice.name} if choice.name else choice.mode
         if schema := self._json_schema(request, messages, responses_strict):
             arguments["text"] = {"format": {"type": "json_schema", **schema}}
         return with_settings(arguments, request, self.name, _SETTINGS)

@@ -18,9 +18,9 @@ class Request:
     `tools` are definitions, as `Registry.definitions()` returns them. `deferred` are definitions that the model sees
     after `search_tools` has found them, if the provider has a method `loads_definitions(model)` that returns true.
     `output_schema` is the JSON Schema that the reply's text must match, None for free text. `settings` have the same
-    names for all providers (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`, `reasoning_effort`); other names are
-    passed on to the SDK's function. `timeout` is in seconds: for the whole of one attempt, and for the silence between
-    two pieces of it.
+    names for all providers (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`, `reasoning_effort`, `tool_choice`);
+    other names are passed on to the SDK's function. `timeout` is in seconds: for the whole of one attempt, and for the
+    silence between two pieces of it.
     """
 
     model: str
@@ -102,6 +102,8 @@ def cost_of(reply: Assistant) -> float:
 
 def window_of(provider: Provider, model: str) -> int:
     """Return the size of a model's context window in tokens; 200,000 if it is unknown."""
+    if members := getattr(provider, "members", None):  # a FallbackProvider
+        return min(window_of(*member) for member in members)
     with suppress(ImportError, LookupError):
         from genai_prices.data_snapshot import get_snapshot  # the extra `prices`
 
@@ -112,6 +114,10 @@ def window_of(provider: Provider, model: str) -> int:
 
 def check_price(provider: Provider, model: str) -> None:
     """Raise ProviderError if the replies of a model will have no known price."""
+    if members := getattr(provider, "members", None):
+        for member in members:
+            check_price(*member)
+        return
     name = getattr(provider, "name", None)
     for candidate in () if name else _PRICED:  # a provider without a name may wrap any other
         with suppress(ProviderError):
