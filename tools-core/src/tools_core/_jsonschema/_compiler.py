@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tools_core._jsonschema import _alternatives, _containers, _scalars
+from tools_core._jsonschema import _alternatives, _containers, _scalars, _unevaluated
 from tools_core._jsonschema._keywords import CONSTRAINTS
 from tools_core._jsonschema._report import Node, Report, Unusable
 from tools_core._jsonschema._types import Schema, resolve
@@ -36,8 +36,9 @@ class Compiler:
         for part in schema.get("allOf", ()):
             yield self.node(part)
         yield from _containers.object_steps(schema, self.root, self.node)
-        yield from _containers.array_steps(schema, self.node)
+        yield from _containers.array_steps(schema, self.root, self.node)
         yield from _alternatives.steps(schema, self.root, self.node)
+        yield from _unevaluated.steps(schema, self.root, self.node)
 
     def _target(self, reference: str) -> Node:
         """Compile a reference; it applies to each place of a value once, even if two parts of a schema have it."""

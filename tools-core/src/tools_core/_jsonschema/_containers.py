@@ -29,6 +29,8 @@ def object_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterato
     yield from sizes((dict,), schema, "minProperties", "maxProperties", "member")
     for key, names in schema.get("dependentRequired", {}).items():
         yield _dependent_names(key, names)
+    for key, part in schema.get("dependentSchemas", {}).items():
+        yield _dependent(key, node(part))
 
 
 def _missing(schema: Schema, root: Schema) -> str:
@@ -90,13 +92,13 @@ def _other_members(schema: dict[str, Any], node: Compile) -> Node:
                 checks = [others]
             for check in checks:
                 out[key] = check(out[key], (path, key), report)
-        _report_unknown(unknown, value, list(properties), path, report)
+        report_unknown(unknown, value, list(properties), path, report)
         return value if all(map(operator.is_, out.values(), value.values())) else out
 
     return step
 
 
-def _report_unknown(
+def report_unknown(
     unknown: Sequence[str], value: dict[str, Any], properties: list[str], path: Path, report: Report
 ) -> None:
     """Report members that the schema does not have, each with the most similar property."""
@@ -134,13 +136,35 @@ def _dependent_names(key: str, names: Sequence[str]) -> Node:
     return step
 
 
-def array_steps(schema: dict[str, Any], node: Compile) -> Iterator[Node]:
+def _dependent(key: str, check: Node) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        return check(value, path, report) if type(value) is dict and key in value else value
+
+    return step
+
+
+def array_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
     """Compile every keyword for arrays that `schema` has."""
     if "prefixItems" in schema or "items" in schema:
         yield _items([node(part) for part in schema.get("prefixItems", ())], node(schema.get("items", True)))
     yield from sizes((list,), schema, "minItems", "maxItems", "item")
     if schema.get("uniqueItems"):
         yield rule((list,), are_distinct, "must not have equal items")
+    if "contains" in schema:
+        least, most = schema.get("minContains", 1), schema.get("maxContains")
+        yield _contained(node(schema["contains"]), describe(schema["contains"], root), least, most)
+
+
+def _contained(check: Node, words: str, least: float, most: float | None) -> Node:
+    def step(value: Any, path: Path, report: Report) -> Any:
+        if type(value) is list:
+            count = sum(fits(check, item, report) for item in value)
+            for is_wrong, limit in ((count < least, f"at least {least:g}"), (count > (most or 0), f"at most {most}")):
+                if is_wrong and not (most is None and limit.startswith("at most")):
+                    report.add_problem(path, f"must contain {limit} of: {words}; got {count}")
+        return value
+
+    return step
 
 
 def _items(prefix: list[Node], rest: Node) -> Node:

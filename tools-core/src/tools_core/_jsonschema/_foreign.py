@@ -46,6 +46,7 @@ class _Translation:
         if not isinstance(value, dict):
             return value
         value = _current(value)
+        start = len(self.removed)
         result: dict[str, Any] = {}
         for keyword, part in value.items():
             before = len(self.removed)
@@ -57,6 +58,10 @@ class _Translation:
                 result["anyOf" if is_looser and keyword == "oneOf" and "anyOf" not in value else keyword] = translated
         if len(result.get("patternProperties", ())) < len(value.get("patternProperties", ())):
             result.pop("additionalProperties", None)  # it would refuse what the removed pattern allows
+        if len(self.removed) > start:  # a removed part may have covered these, or counted fewer items
+            for keyword in ("unevaluatedItems", "unevaluatedProperties", "maxContains"):
+                if result.pop(keyword, None) is not None:
+                    self.removed.append(f"{place}/{keyword}")
         if "if" not in result:
             result.pop("then", None)
             result.pop("else", None)
@@ -102,9 +107,12 @@ def _current(schema: dict[str, Any]) -> dict[str, Any]:
         schema["prefixItems"] = schema.pop("items")
         if "additionalItems" in schema:
             schema["items"] = schema.pop("additionalItems")
-    dependencies = schema.get("dependencies")
-    if isinstance(dependencies, dict) and all(isinstance(names, list) for names in dependencies.values()):
-        schema["dependentRequired"] = {**schema.pop("dependencies"), **schema.get("dependentRequired", {})}
+    if isinstance(dependencies := schema.get("dependencies"), dict):
+        del schema["dependencies"]
+        for keyword, kind in (("dependentRequired", list), ("dependentSchemas", dict | bool)):
+            parts = {name: part for name, part in dependencies.items() if isinstance(part, kind)}
+            if parts:
+                schema[keyword] = {**parts, **schema.get(keyword, {})}
     return schema
 
 

@@ -7,15 +7,18 @@ from typing import Any
 
 from tools_core._jsonschema._types import JSON_TYPES
 
-ONE_SCHEMA = frozenset(("additionalProperties", "else", "if", "items", "not", "propertyNames", "then"))
+ONE_SCHEMA = frozenset((
+    "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
+    "unevaluatedProperties",
+))  # fmt: skip
 SCHEMA_LIST = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-SCHEMA_MAP = frozenset(("$defs", "definitions", "patternProperties", "properties"))
+SCHEMA_MAP = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
 
 # Every keyword that constrains values; all others are annotations.
 CONSTRAINTS = ONE_SCHEMA | SCHEMA_LIST | frozenset((
-    "$ref", "const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength",
-    "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum", "multipleOf", "pattern",
-    "patternProperties", "properties", "required", "type", "uniqueItems",
+    "$ref", "const", "dependentRequired", "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum",
+    "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum",
+    "multipleOf", "pattern", "patternProperties", "properties", "required", "type", "uniqueItems",
 ))  # fmt: skip
 
 # Keywords that are not supported, with the way out.
@@ -25,11 +28,7 @@ UNSUPPORTED = {
     "$recursiveAnchor": 'write "$ref": "#" where the schema recurs instead',
     "$recursiveRef": 'write "$ref": "#" instead',
     "$vocabulary": "leave it out: the standard vocabularies of 2020-12 apply",
-    **dict.fromkeys(("contains", "maxContains", "minContains"), "describe the required item in words instead"),
-    "dependencies": 'write "dependentRequired" for names and "if" with "then" for schemas instead',
-    "dependentSchemas": 'write "if" with "then" instead',
-    "unevaluatedItems": 'write "items": false beside all "prefixItems" instead',
-    "unevaluatedProperties": 'write "additionalProperties": false beside all "properties" instead',
+    "dependencies": 'write "dependentRequired" for names and "dependentSchemas" for schemas instead',
 }
 
 
@@ -65,7 +64,7 @@ VALUES: dict[str, tuple[Callable[[Any], bool], str]] = {
     **{
         end + noun: (_is_count, "a whole number, 0 or more")
         for end in ("min", "max")
-        for noun in ("Items", "Length", "Properties")
+        for noun in ("Contains", "Items", "Length", "Properties")
     },
     "dependentRequired": (_are_lists_of_names, "an object of lists of names"),
     "enum": (lambda value: isinstance(value, list), "an array of the allowed values"),

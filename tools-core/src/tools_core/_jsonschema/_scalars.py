@@ -45,7 +45,9 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
             return value
         if is_whole and kind is float and value.is_integer():
             if abs(value) > _MAX_EXACT:
-                report.add_problem(path, f"{expected}: write it without a fraction, which is not exact here", value)
+                if report.repair:  # without it, the value stays as it is
+                    text = f"{expected}: write it without a fraction, which is not exact here"
+                    report.add_problem(path, text, value)
                 return value
             if report.repair:
                 report.add_repair(path, value, show(int(value)))

@@ -29,7 +29,7 @@ def completed(schema: Any) -> Any:
 
 
 def _part(keyword: str, value: Any) -> Any:
-    if keyword == "additionalProperties" and isinstance(value, bool):
+    if isinstance(value, bool) and keyword in ("additionalProperties", "unevaluatedItems", "unevaluatedProperties"):
         return value
     if keyword in ONE_SCHEMA:
         return completed(value)
