@@ -121,7 +121,7 @@ BIG = "".join(f"line {number} of the file with some text\n" for number in range(
 
 @pytest.fixture
 def agent(tools, workspace):
-    """Runs an agent whose model makes these calls; returns what it reads of the results."""
+    """Runs an agent whose model sends these calls; returns the results as the model reads them."""
 
     def run(*calls, hooks=(), **options):
         replies = [ToolCall(None, *call) for call in calls]
@@ -191,7 +191,7 @@ def test_a_hook_that_hides_lines_keeps_the_file(agent, put, change):
 
 
 @pytest.mark.parametrize("change", [str, lambda text: f"Note:\n{text}", lambda text: text + "[a remark]"])
-def test_a_hook_that_adds_remarks_hides_nothing(agent, put, change):
+def test_remarks_of_a_hook_hide_no_line(agent, put, change):
     file = put("big.txt", "".join(BIG.splitlines(keepends=True)[:10]))
     agent(("read_file", {"path": "big.txt"}), OVERWRITE, hooks=[Cut(change)])
     assert file.read_text() == "short\n"
@@ -241,7 +241,7 @@ def git(workspace):
     "shown",
     ["diff --cached HEAD", "diff --cached HEAD --no-prefix", "diff --cached HEAD -U0", "diff --cached HEAD --binary"],
 )
-def test_what_git_shows_of_a_change_applies(call, put, git, workspace, shown):
+def test_the_diff_of_git_applies(call, put, git, workspace, shown):
     git("init -q")
     for name, content in {
         "a": "a\n",
@@ -268,7 +268,7 @@ def test_what_git_shows_of_a_change_applies(call, put, git, workspace, shown):
 
 
 @pytest.mark.parametrize("shown", ["format-patch -2 --stdout", "show HEAD~ HEAD", "log -p --reverse -2"])
-def test_what_git_shows_of_commits_applies(call, put, git, shown):
+def test_the_commits_that_git_prints_apply(call, put, git, shown):
     put("a", "a\n")
     git("init -q", "add .", "commit -qm 1")
     for number in (2, 3):
@@ -286,7 +286,7 @@ DIFF = "--- a/t\n+++ b/t\n@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n@@ -6,3 +6,2 @@\n
 
 
 @pytest.mark.parametrize("end", [*range(3, 7), *range(9, 11)])
-def test_a_diff_that_ends_too_early_changes_nothing(call, put, end):
+def test_a_truncated_diff_changes_nothing(call, put, end):
     file = put("t", "a\nb\nc\nd\ne\nf\ng\nh\n")
     cut = "".join(DIFF.splitlines(keepends=True)[:end])
     assert not call("apply_patch", patch=cut).ok
@@ -319,7 +319,7 @@ def test_glob_takes_the_workspace_for_all_its_files(call, put, workspace, patter
     "pattern", ["*.ts,*.js", "*.ts *.js", "*.ts, *.js", "*.{{ts,js}}", "{root}/*.ts,*.js", "*.*,!*.py"]
 )
 @pytest.mark.parametrize("tool", ["glob", "grep"])
-def test_a_list_of_patterns_finds_what_each_of_them_does(call, put, workspace, tool, pattern):
+def test_a_list_of_patterns_finds_the_files_of_each(call, put, workspace, tool, pattern):
     for name in ("a.ts", "b.js", "c.py"):
         put(name, "needle\n")
     pattern = pattern.format(root=workspace)
@@ -433,7 +433,7 @@ def test_a_pattern_with_doubled_backslashes_is_searched_without_and_hints_shrink
 
 @needs_ripgrep
 @pytest.mark.parametrize("text", ["foo(bar)", "a[0", "x{2", "*ptr", "C:\\new(", "f(`x`'\"", "a\\(b("])
-def test_a_pattern_that_is_no_regular_expression_is_searched_as_text(call, put, text):
+def test_grep_searches_an_invalid_pattern_as_text(call, put, text):
     put("x.js", f"{text}\n")
     part = text.removesuffix(")")
     assert f"x.js:1:{text}" in call("grep", pattern=part).output
@@ -522,7 +522,7 @@ def test_the_command_asks_or_names_its_option(workspace):
         ("A\n", "a\n", "b\n", None),
     ],
 )  # fmt: skip
-def test_an_edit_finds_the_one_place_that_is_alike_and_says_so(call, put, content, old, new, expected):
+def test_an_edit_changes_the_one_similar_place_with_a_note(call, put, content, old, new, expected):
     file = put("a.py", content)
     result = call("edit_file", path="a.py", old_string=old, new_string=new)
     assert file.read_bytes().decode() == (content if expected is None else expected)
@@ -531,7 +531,7 @@ def test_an_edit_finds_the_one_place_that_is_alike_and_says_so(call, put, conten
         assert re.search(r"\n\[[^\]]*in the file", result.output)
 
 
-def test_an_exact_place_is_preferred_to_those_that_are_alike(call, put):
+def test_an_edit_prefers_the_exact_place(call, put):
     file = put("a.py", "  a\na\n\ta\n")
     result = call("edit_file", path="a.py", old_string="\na\n", new_string="\nb\n")
     assert file.read_text() == "  a\nb\n\ta\n"
@@ -573,7 +573,7 @@ def test_one_cell_of_a_notebook_is_edited_and_no_other_byte_changes(call, put, a
     shown = call("read_file", path="n.ipynb").output
     assert "--- cell 2 (code, run 1) ---" in shown
     result = call("edit_file", path="n.ipynb", cell=2, old_string="x = 1\nprint", new_string="x = 2\n\nprint")
-    assert "outputs of the cell are those of its old source" in result.output
+    assert "the outputs of the cell belong to its old source" in result.output
     expected = text.replace('    "x = 1\\n",\n', '    "x = 2\\n",\n    "\\n",\n')
     assert file.read_text() == expected
     assert call("edit_file", path="n.ipynb", cell=3, old_string='"\u00e9"', new_string='"\u00fc"\nz = 1').ok
@@ -706,7 +706,7 @@ def test_the_check_of_the_user_is_added_to_each_edit(call, put, check):
         ("command = ", "not valid TOML"),
     ],
 )
-def test_a_check_says_what_went_wrong_within_its_limits(call, check, settings, said):
+def test_a_check_reports_its_failure_within_its_limits(call, check, settings, said):
     check(settings)
     content = str(call("write_file", path="a.py", content="x\n").content)
     assert (said in content) if said else ("[" not in content)
@@ -729,7 +729,7 @@ def test_without_ripgrep_grep_reads_the_encodings_that_read_file_reads(call, put
 @pytest.mark.parametrize(
     ("name", "content"), [("n.ipynb", NOTEBOOK), ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(20)), ("b", bytes(9))]
 )
-def test_a_file_that_is_not_shown_whole_is_replaced_on_request(call, put, name, content):
+def test_overwrite_replaces_a_file_that_is_not_shown_whole(call, put, name, content):
     put(name, content)
     call("read_file", path=name)
     refused = call("write_file", path=name, content="x")

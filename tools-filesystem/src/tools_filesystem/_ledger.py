@@ -81,7 +81,7 @@ class Content(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """The ranges of a version that were seen, out of `size` bytes as they are read."""
+    """The ranges of a version that were seen, out of `size` bytes."""
 
     version: Version
     size: int
@@ -161,7 +161,7 @@ class Ledger:
 
 
 class ShownLine(NamedTuple):
-    """One line of a result: its bytes in the file, its end in the text, and whether it is shown as it is."""
+    """One line of a result: its bytes in the file, its end in the text, and whether it is shown unchanged."""
 
     start: int
     end: int

@@ -59,7 +59,7 @@ class Lines:
         self._file.close()
 
     def read(self, offset: int, limit: int, budget: int) -> list[Line]:
-        """Return up to `limit` lines from number `offset`, at least one, with `budget` bytes as they are shown."""
+        """Return up to `limit` lines from number `offset`, at least one, within a budget of bytes."""
         position = self._skip(offset - 1)
         lines: list[Line] = []
         spent = 0

@@ -44,7 +44,7 @@ _MODES = {
 
 
 class PatternError(ToolError):
-    """The pattern is not a regular expression; `others` are patterns that may be meant, with what they are."""
+    """The pattern is not a regular expression; `others` are patterns that may be meant, with notes."""
 
     def __init__(self, message: str, others: dict[str, str]) -> None:
         super().__init__(message, "validation_error")

@@ -18,7 +18,7 @@ _BETWEEN = re.compile(r"[,\s]+(?![^{]*\})")  # not between braces
 
 
 class Globs(NamedTuple):
-    """The patterns of the files that are searched, and of those that are left out."""
+    """The patterns of files to search, and of files to skip."""
 
     allowed: list[str]
     skipped: list[str]

@@ -81,7 +81,7 @@ def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, rep
         path = f"{path}, cell {cell}"
         place = cell_of(file_text.decoded(file_text.data), cell, path)
         text = Text(place.source.encode(), "utf-8")
-    note = "the outputs of the cell are those of its old source" if place is not None and place.has_outputs else ""
+    note = "the outputs of the cell belong to its old source" if place is not None and place.has_outputs else ""
     if old:
         spans, differs = resolve(text, old, new, path, replace_all=replace_all)
         note = "; ".join(filter(None, (differs, note)))

@@ -93,7 +93,7 @@ def _check(pattern: str, glob: str, type_: str) -> None:
 
 
 def _restricted(request: SearchRequest, glob: str, access: Access, start: Located) -> SearchRequest:
-    """Return the request for the files of `glob`; a folder stands for what is in it."""
+    """Return the request for the files of `glob`; a folder stands for its files."""
     allowed, skipped = ([relative(part, access, start) for part in parts] for parts in globs_of(glob))
     folders = [f"{part}/" for part in allowed if is_folder(start, part) or WILD.isdisjoint(part)]
     return request._replace(

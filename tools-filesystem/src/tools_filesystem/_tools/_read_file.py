@@ -57,7 +57,7 @@ class ReadFile(FileTool):
         with self.access(context) as access:
             if not isinstance(path, str):
                 if pages:
-                    raise ToolError("pages are those of one PDF: pass one path", "validation_error")
+                    raise ToolError("pages belong to one PDF: pass one path", "validation_error")
                 return _several(access, path, page, context)
             if pages:
                 return _pdf_text(access, path, pages, context)
@@ -100,7 +100,7 @@ def _with_notes(file_view: View) -> str:
 
 
 def _several(access: Access, paths: Sequence[str], page: Page, context: Context) -> Result:
-    """Read files one after the other; each gets an equal part of the room that is left."""
+    """Read files one after the other; each gets an equal part of the remaining room."""
     views: list[tuple[str, View]] = []
     room = page.room
     for number, path in enumerate(paths):

@@ -42,7 +42,7 @@ class Cell(NamedTuple):
 
 
 def cell_of(notebook: str, number: int, path: str) -> Cell:
-    """Return a cell by its number, from 1; ToolError if there is none."""
+    """Return a cell by its number, from 1; ToolError (`not_found`) for another number."""
     try:
         cells = dict(_members(notebook, 0))["cells"]
         starts = list(_items(notebook, cells[0]))

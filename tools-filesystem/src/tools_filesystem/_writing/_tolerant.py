@@ -42,7 +42,7 @@ class _Line(NamedTuple):
 
 
 def tolerant(text: Text, old: str, new: str) -> list[Match]:
-    """Return the places that are alike in the way that differs least; none if there are none, or in a large file."""
+    """Return the places that differ least; an empty list for a large file."""
     if len(text.data) > _MAX_SIZE or not old.strip() or "\r" in old:
         return []
     bare = _without_numbers(old)

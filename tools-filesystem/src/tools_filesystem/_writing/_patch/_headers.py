@@ -42,7 +42,7 @@ def is_header(lines: list[str], at: int) -> bool:
 
 
 def header_at(lines: list[str], at: int) -> tuple[Header, int]:
-    """Return the header at a line, and where it ends."""
+    """Return the header at a line, and the index of the line after it."""
     first, names, modes = at, dict[str, str](), dict[str, str]()
     git = None
     if lines[at].startswith("diff --git "):
@@ -122,7 +122,7 @@ def _paths(header: Header) -> tuple[str, str]:
 
 def _has_prefixes(old: str, new: str, git: tuple[str, str] | None) -> bool:
     """Return whether both names have git's `a/` and `b/`, or its other prefixes."""
-    if git is not None and git[0] == git[1]:  # git was told to write none
+    if git is not None and git[0] == git[1]:  # git wrote none
         return False
     prefixes = [("a/", "b/")] if git is None else [(name[:2], other[:2]) for name, other in [git]]
     return any(
@@ -134,7 +134,7 @@ def _has_prefixes(old: str, new: str, git: tuple[str, str] | None) -> bool:
 
 
 def _git_names(text: str) -> tuple[str, str] | None:
-    """Return the names of a line `diff --git`; None for a rename, which has lines of its own."""
+    """Return the names of a line `diff --git`; None for a rename."""
     if '"' in text:
         names = [_unquoted(name) for name in _QUOTED.findall(text)]
         return (names[0], names[1]) if len(names) == 2 else None
