@@ -92,7 +92,7 @@ def store(request):
 
 
 class Forward(Tool):
-    """Calls a tool of an executor of its own, within its own call."""
+    """Calls a tool of another executor, with the context of its own call."""
 
     description = "Forward a call."
 
@@ -324,7 +324,7 @@ def test_a_limit_in_dollars_counts_each_model_of_the_family_at_its_own_price():
     assert (response.interrupt_reason, paid) == ("max_cost", ["gpt-5-nano", "gpt-5"])
 
 
-# What a sub-agent returns
+# Results of sub-agents
 
 
 class Answer(BaseModel):

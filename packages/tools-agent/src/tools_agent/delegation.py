@@ -46,7 +46,7 @@ def delegate(
         read: Returns the result from the response of a run that completed or halted.
         close: Called when the run has ended.
     """
-    options = {}
+    options: dict[str, Any] = {}
     if (run := run_of(context.caller)) is not None:
         options = {name: getattr(run.options, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
     elif isinstance(executor := getattr(context.caller, "executor", None), Executor):

@@ -35,7 +35,7 @@ class Approver:
 
     def __init__(self, deciders: Sequence[Hook], approve: Approve | None, approvals: Approvals) -> None:
         self._deciders = deciders
-        self.approve = approve
+        self.approve: Approve | None = approve
         self.approvals = approvals
 
     def permit(self, call: ToolCall, tool: Tool, context: Context) -> Steps[Approval | Result | None]:

@@ -1,4 +1,4 @@
-"""Who makes a call. The hooks and the policy of each caller also hold for the calls that its calls make."""
+"""The callers of a call. The hooks and the policy of each caller also hold for the calls inside its calls."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Caller(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExecutorCaller:
-    """An executor that makes a call, for a program or inside another call."""
+    """An executor as the caller, for a program or inside another call."""
 
     executor: Nesting
     run_id: str

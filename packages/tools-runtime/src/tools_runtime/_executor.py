@@ -85,7 +85,7 @@ class Executor:
         check_concurrency(max_concurrency)
         self.hooks = hooks
         self.policy = policy
-        self.approve = approve
+        self.approve: Approve | None = approve
         self.runtime = runtime
         self.default_timeout = default_timeout
         self.max_concurrency = max_concurrency
@@ -217,7 +217,8 @@ class Executor:
         hooks, approver = outer.executor.bound_by(outer.outer)
         hooks = hooks.over(self._hooks)
         approvals = self.approvals.inside(approver.approvals) if self._has_approvals else approver.approvals
-        return hooks, Approver(hooks.deciders, self.approve or approver.approve, approvals)
+        approve = approver.approve if self.approve is None else self.approve
+        return hooks, Approver(hooks.deciders, approve, approvals)
 
     def _place(self, call: ToolCall, tools: Mapping[str, Tool], context: Context | None) -> Place:
         if len(self._choices) == 1:

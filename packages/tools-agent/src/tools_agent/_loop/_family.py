@@ -1,4 +1,4 @@
-"""A run and the runs of its sub-agents: who calls whom, and the budget that they share."""
+"""A run and the runs of its sub-agents: their relation, and the budget that they share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def run_of(caller: object) -> Any:
 
 
 class Budget:
-    """What a run and the runs of its sub-agents have used, and the limits of the run.
+    """The usage of a run with the runs of its sub-agents, and the limits of the run.
 
     The limits of the callers hold as well: a run ends at the first limit that is reached.
 
@@ -32,7 +32,7 @@ class Budget:
         steps: The requests for a reply.
         calls: The tool calls.
         needs_price: Whether a limit is a price.
-        before: What an earlier run had used that waited for the user, and that this one continues.
+        before: The usage of an earlier run that waited for the user, and that this one continues.
     """
 
     def __init__(self, limits: Mapping[str, float | None], outer: Budget | None, *, is_part: bool) -> None:
@@ -43,7 +43,7 @@ class Budget:
         self.calls = 0
         self.before: Mapping[str, Any] = {}
         self._limits = limits
-        self._is_part = is_part  # its replies are those of a program, not of a model
+        self._is_part = is_part  # a program, not a model, writes its replies
         self._outer = outer
         self._lock: RLock = RLock() if outer is None else outer._lock
 
@@ -62,7 +62,7 @@ class Budget:
         return {name: value + self.before.get(name, 0) for name, value in spent.items()}
 
     def check(self, *, is_step: bool = False) -> None:
-        """Raise Interrupted at a limit; count a request for a reply if there is none."""
+        """Raise Interrupted at a limit, else count a request for a reply."""
         with self._lock:
             limit = self._reached()
             if limit is not None:
@@ -92,8 +92,8 @@ class Budget:
 
     def _calls_left(self) -> int:
         limit = self._limits["max_tool_calls"]
-        own = sys.maxsize if limit is None else max(0, int(limit - self.spent()["max_tool_calls"]))
-        return own if self._outer is None else min(own, self._outer._calls_left())
+        left = sys.maxsize if limit is None else max(0, int(limit - self.spent()["max_tool_calls"]))
+        return left if self._outer is None else min(left, self._outer._calls_left())
 
     def _count_calls(self, number: int) -> None:
         self.calls += number

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tools_agent._response import Response
 
 _log = logging.getLogger("tools_agent")
-# By the keys of their sessions: streams whose loop was left, which end before another run, and runs that are ending.
+# By the keys of their sessions: streams after a `break`, which end before another run, and runs that are ending.
 _left: WeakValueDictionary[str, Stream[Any] | AsyncStream[Any]] = WeakValueDictionary()
 _closing: dict[str, asyncio.Task[None]] = {}
 
@@ -38,7 +38,7 @@ class Stream(_Base[OutputT], Iterator[Any]):
     """The events of a run, which begins with the first one.
 
     A second loop continues after the events that the first one has taken. The run ends when nothing refers to the
-    stream any more, when another run of the session begins after its loop was left, and by `close`.
+    stream any more, when another run of the session begins after a `break`, and by `close`.
     """
 
     def __init__(self, run: Run) -> None:
@@ -181,7 +181,7 @@ class _AsyncLoop(AsyncIterator[Any]):
 
 
 def _come_back(stream: Stream[Any] | AsyncStream[Any], key: str) -> None:
-    """Forget that the loop over a stream was left."""
+    """Forget that a stream had no loop."""
     if _left.get(key) is stream:
         del _left[key]
 

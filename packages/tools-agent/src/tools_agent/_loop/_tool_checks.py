@@ -26,10 +26,9 @@ class ToolChecks:
 
     def __init__(self, guardrails: Sequence[Guardrail]) -> None:
         self._guardrails = guardrails
-        self._input = [each for each in guardrails if type(each).process_tool_input is not Guardrail.process_tool_input]
-        self._output = [
-            each for each in guardrails if type(each).process_tool_output is not Guardrail.process_tool_output
-        ]
+        kinds = [(guardrail, type(guardrail)) for guardrail in guardrails]
+        self._input = [guard for guard, kind in kinds if kind.process_tool_input is not Guardrail.process_tool_input]
+        self._output = [guard for guard, kind in kinds if kind.process_tool_output is not Guardrail.process_tool_output]
 
     def __bool__(self) -> bool:
         return bool(self._input or self._output)

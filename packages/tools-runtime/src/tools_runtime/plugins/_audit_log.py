@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
 _MAX_LINE = 65_536  # bytes; a longer line has no arguments
 _MAX_TEXT = 200  # characters of names and errors
 # No symbolic link is followed: in a shared folder another user may have put one there.
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-for _name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # each on some systems
-    _FLAGS |= getattr(os, _name, 0)
+_SOME = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # which some systems lack
+_FLAGS = reduce(or_, (getattr(os, name, 0) for name in _SOME), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
 
 class AuditLog:
