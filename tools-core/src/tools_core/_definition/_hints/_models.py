@@ -36,14 +36,12 @@ def adapter_of(hint: Any) -> Adapter | None:
         is_closed = getattr(cls, "model_config", {}).get("extra") is None
         return Adapter(lambda mode: hint.model_json_schema(mode=mode), hint.model_validate_json, is_closed)
     if _is_pydantic(hint, cls):
-        from pydantic import TypeAdapter  # the author of the type has loaded it
-
-        adapter = TypeAdapter(hint)
+        pydantic: Any = sys.modules["pydantic"]  # which the author of the type has loaded
+        adapter: Any = pydantic.TypeAdapter(hint)
         is_closed = (getattr(cls, "__pydantic_config__", None) or {}).get("extra") is None
         return Adapter(lambda mode: adapter.json_schema(mode=mode), adapter.validate_json, is_closed)
     if hasattr(cls, "__struct_fields__"):
-        import msgspec  # the author of the type has loaded it
-
+        msgspec: Any = sys.modules["msgspec"]  # which the author of the type has loaded
         return Adapter(
             lambda _: msgspec.json.schema(hint), lambda text: msgspec.json.decode(text, type=hint), is_closed=True
         )
