@@ -1,7 +1,4 @@
-"""A web application that streams an agent's events as lines of JSON. Needs starlette and uvicorn."""
-
-import json
-from collections.abc import AsyncIterator
+"""A web application that streams an agent's events as server-sent events. Needs starlette and uvicorn."""
 
 import uvicorn
 from starlette.applications import Starlette
@@ -9,7 +6,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from tools_agent import Agent, Request, ScriptedProvider, TextDelta, ToolFinished, open_store
+from tools_agent import Agent, Request, ScriptedProvider, open_store, server_sent_events
 from tools_core import ToolCall, tool
 
 STORE = open_store(":memory:")  # or a file, or postgresql://...
@@ -29,18 +26,7 @@ async def chat(request: HttpRequest) -> StreamingResponse:
     body = await request.json()
     agent = Agent(body["session"], store=STORE, model=ScriptedProvider(default=reply), tools=[weather])
 
-    async def lines() -> AsyncIterator[str]:
-        stream = agent.astream(body["prompt"])
-        async for event in stream:
-            match event:
-                case TextDelta(content):
-                    yield json.dumps({"text": content}) + "\n"
-                case ToolFinished(call, result):
-                    yield json.dumps({"tool": call.name, "result": str(result)}) + "\n"
-        pending = [dict(request) for request in stream.response.pending]  # to be answered by session.approve(...)
-        yield json.dumps({"outcome": stream.response.outcome, "pending": pending}) + "\n"
-
-    return StreamingResponse(lines(), media_type="application/jsonl")
+    return StreamingResponse(server_sent_events(agent.astream(body["prompt"])), media_type="text/event-stream")
 
 
 app = Starlette(routes=[Route("/chat", chat, methods=["POST"])])

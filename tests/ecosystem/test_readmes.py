@@ -198,12 +198,18 @@ def test_the_web_application_streams_events_of_the_agent():
         body = json.dumps({"session": "ada", "prompt": "How is Oslo?"}).encode()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/chat"
         with urlopen(Request(url, body), timeout=30) as response:
-            events = [json.loads(line) for line in response]
+            assert response.headers["content-type"].startswith("text/event-stream")
+            lines = response.read().decode().splitlines()
         server.should_exit = True
         thread.join()
-    assert {"tool": "weather", "result": "Oslo: sunny"} in events
-    assert "".join(event.get("text", "") for event in events) == "It is sunny."
-    assert events[-1] == {"outcome": "completed", "pending": []}
+    names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    texts = [event["content"] for name, event in zip(names, events, strict=True) if name == "text_delta"]
+    assert "".join(texts) == "It is sunny."
+    [finished] = [event for name, event in zip(names, events, strict=True) if name == "tool_finished"]
+    assert (finished["name"], finished["result"]) == ("weather", "Oslo: sunny")
+    assert names[-1] == "end"
+    assert events[-1] == {"outcome": "completed", "content": "It is sunny.", "pending": []}
 
 
 def test_the_mcp_server_serves_its_tools():

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tools_agent._providers._test_model import TestModel
     from tools_agent._providers._text_mode import TextMode
     from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
+    from tools_agent._server_sent_events import server_sent_events
     from tools_agent._stores._sqlite import SQLiteStore, open_store
 
 __all__ = [
@@ -106,6 +107,7 @@ __all__ = [
     "get_provider",
     "message_from_dict",
     "open_store",
+    "server_sent_events",
 ]
 
 _HOMES = {  # imported when they are first used: a program needs one store and one provider
@@ -119,6 +121,7 @@ _HOMES = {  # imported when they are first used: a program needs one store and o
     "_providers._retry": ("Retry",),
     "_providers._test_model": ("TestModel",),
     "_providers._text_mode": ("TextMode",),
+    "_server_sent_events": ("server_sent_events",),
     "_robotlab": (
         "ToolCallMessage",
         "ToolMessage",
