@@ -42,3 +42,30 @@ def test_a_missing_required_sandbox_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="bubblewrap"):
         Bash(root=tmp_path, sandbox="bubblewrap").diagnose()
+
+
+def test_programs_that_do_not_start_in_a_sandbox_are_named(tmp_path, monkeypatch):
+    for name, text in (
+        ("secret/tool", "#!/bin/sh"),
+        ("bin/script", f"#!{tmp_path}/secret/tool"),
+        ("bin/fine", "#!/bin/sh"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / "secret").rename(tmp_path / ".ssh" / "x")
+    (tmp_path / "bin" / "link").symlink_to(tmp_path / ".ssh" / "x" / "tool")
+    (tmp_path / "bin" / "script").write_text(f"#!{tmp_path}/.ssh/x/tool")
+    (tmp_path / "work").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    try:
+        facts = Bash(root=tmp_path / "work", sandbox="required").diagnose()
+    except ToolError as error:
+        pytest.skip(f"this system has no sandbox: {error.message}")
+    target = tmp_path / ".ssh" / "x" / "tool"
+    assert facts["missing_programs"] == [
+        f"{tmp_path}/bin/link does not start in a sandbox: it is a link to {target}, which is hidden",
+        f"{tmp_path}/bin/script does not start in a sandbox: it is a script for {target}, which is hidden",
+    ]

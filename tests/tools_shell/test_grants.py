@@ -60,7 +60,10 @@ def test_a_sandbox_of_a_program_has_its_own_settings(monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[sandbox]\nreadible = ["~/a"]', "unknown key 'readible'; the keys are network, readable, writable"),
+        (
+            '[sandbox]\nreadible = ["~/a"]',
+            "unknown key 'readible'; the keys are network, protected, readable, writable",
+        ),
         ('[sandbox]\nreadable = "~/a"', "readable must be a list of paths"),
         ('sandbox = "none"', r"\[sandbox\] must be a table"),
     ],
@@ -92,3 +95,9 @@ def test_a_note_about_a_missing_grant_names_its_option():
     )
     if result.metadata["isolation"] in ("bubblewrap", "landlock"):
         assert "(--network)" in result.content
+
+
+def test_settings_name_more_files_whose_changes_are_reported():
+    settings('[sandbox]\nprotected = ["Makefile"]\n')
+    warnings = Bash().call({"command": "touch Makefile .npmrc"}, Context(workspace=".")).metadata["warnings"]
+    assert {warning.split(":")[0] for warning in warnings} == {"created .npmrc", "created Makefile"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, cast
 
-from tools_core.files import user_settings
+from tools_core.files import PROTECTED, user_settings
 from tools_shell._settings import Sandbox
 
 if TYPE_CHECKING:
     from tools_shell._settings import Level
 
-_KEYS = ("network", "readable", "writable")
+_KEYS = ("network", "protected", "readable", "writable")
 
 
 def granted(level: Level | None = None) -> Sandbox:
@@ -29,6 +29,7 @@ def granted(level: Level | None = None) -> Sandbox:
         network=_network(settings.get("network", False)),
         readable=_paths(settings, "readable"),
         writable=_paths(settings, "writable"),
+        protected=PROTECTED | _names(settings),
     )
 
 
@@ -40,6 +41,14 @@ def _network(setting: Any) -> bool | tuple[str, ...]:
     elif not isinstance(setting, bool):
         raise ValueError("[sandbox] of settings.toml: network must be true, false or a list of hosts")
     return True if setting is True or "all" in hosts else tuple(hosts) or False
+
+
+def _names(settings: Any) -> frozenset[str]:
+    """Return the names of files of the user that programs run, to report their changes as well."""
+    listed = settings.get("protected", [])
+    if not isinstance(listed, list) or not all(isinstance(name, str) and name for name in listed):
+        raise ValueError("[sandbox] of settings.toml: protected must be a list of names, such as 'Makefile'")
+    return frozenset(listed)
 
 
 def _paths(settings: Any, name: str) -> tuple[str, ...]:

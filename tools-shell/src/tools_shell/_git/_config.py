@@ -153,21 +153,3 @@ def replace_config(folder: int, name: str, data: bytes | None) -> None:
         file.write(data)
         os.fchmod(descriptor, stat.S_IMODE(mode) if stat.S_ISREG(mode) else 0o644)
     os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-
-
-def remove_hooks(folder: int) -> bool:
-    """Remove the hooks of an open git directory, except samples; return whether there were any."""
-    try:
-        hooks = os.open("hooks", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
-    except FileNotFoundError:
-        return False
-    except NotADirectoryError:  # such as a link
-        os.unlink("hooks", dir_fd=folder)
-        return True
-    try:
-        names = [name for name in os.listdir(hooks) if not name.endswith(".sample")]
-        for name in names:
-            replace_config(hooks, name, None)  # moves a folder away, which git does not run
-    finally:
-        os.close(hooks)
-    return bool(names)

@@ -133,7 +133,9 @@ class ShellTool(Tool, abstract=True):
 
     def diagnose(self) -> Mapping[str, object]:
         """Return the isolation of commands on this machine, its gaps, and the installed programs."""
-        import shutil  # only `ask-tools doctor` needs it
+        import shutil  # only `ask-tools doctor` needs these
+
+        from tools_shell._sandbox._missing_programs import missing_programs
 
         _check_system()
         place = workspace_path(self._root)
@@ -148,6 +150,8 @@ class ShellTool(Tool, abstract=True):
                 isolation_for(replace(self._sandbox, level="required"), place)
             except ToolError as reason:
                 facts["warnings"] = [f"no sandbox: commands can do what you can do; {reason}"]
+        if isolation.is_sandbox and (missing := [*missing_programs(isolation.view.paths)]):
+            facts["missing_programs"] = missing
         return {**facts, "programs": {name: shutil.which(name) for name in ("bash", "bwrap")}}
 
     def redactor(self) -> Redactor:
