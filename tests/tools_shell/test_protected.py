@@ -194,6 +194,21 @@ def test_what_the_user_changes_between_two_commands_is_not_reported(root, level)
     assert "warnings" not in tool.call(command="true").metadata
 
 
+@pytest.mark.parametrize("folders", [0, 4000])
+def test_hooks_that_the_user_wrote_between_two_commands_stay(root, level, folders):
+    for number in range(folders):
+        (root / "many" / str(number)).mkdir(parents=True)
+    tool = Bash(root, sandbox=level)
+    for number in range(4):
+        tool.call(command="true")
+        hooks = make_repository(root / "many" / f"{number * 1000}" / "inner") / ".git" / "hooks"
+        git(hooks.parents[1], "config", "core.editor", "mine")
+        result = tool.call(command=f"cd many/{number * 1000}/inner && git commit -q --allow-empty -m x")
+        assert (hooks / "post-commit").exists()
+        assert b"mine" in (hooks.parent / "config").read_bytes()
+        assert "warnings" not in result.metadata
+
+
 def test_a_call_leaves_no_files_in_an_empty_workspace(root, level):
     tool = Bash(root, sandbox=level)
     assert tool.call(command="ls -A; find . -mindepth 1 -empty -delete").output["output"] == ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -78,6 +79,7 @@ class Guard:
         self._known: dict[tuple[int, int], Repository] = {}  # by identity, to find those that were moved
         self._pointers: dict[str, bytes] = {}  # the files `.git`
         self._states: dict[str, State] = {}  # of protected files
+        self._since = _now()
         self._places: set[str] = set()
         try:
             for root in roots if mounts else ():
@@ -87,6 +89,9 @@ class Guard:
                 survey.search()
                 for place in survey.places():
                     self._add(place, mounts=mounts and is_lasting)
+            # Otherwise what is found later may be older than the command.
+            self._has_seen_all = all(survey.is_complete for survey in self._surveys)
+            self.is_complete &= self._has_seen_all
         except BaseException:
             self.close()
             raise
@@ -237,7 +242,8 @@ class Guard:
             for path in _files(place.path):
                 state, before = _state(path), self._states.get(path)
                 self._states[path] = state
-                if state != before and was_known:
+                is_recent = before is not None or self._has_seen_all or state[-1] >= self._since
+                if state != before and was_known and is_recent:
                     verb = "created" if before is None else "changed"
                     self._sentences.append(f"{verb} {self._shown(path)}: {_REVIEW}")
 
@@ -268,9 +274,10 @@ class Guard:
             before = self._known.get(now.identity)
         if now is None or before is None or now != before:
             is_mounted = folder in self._mounted
-            done = neutralize(
-                folder, before, self._checker, hooks=not is_mounted, config=not is_mounted or self._configures
-            )
+            is_old = before is None and not self._has_seen_all
+            config = not is_old and (not is_mounted or self._configures)
+            since = self._since if is_old else 0
+            done = neutralize(folder, before, self._checker, hooks=not is_mounted, config=config, since=since)
             self._sentences += [f"{what}: {_REASON}" for what in done]
             self._repositories[folder] = None
             self._save(folder)
@@ -282,6 +289,11 @@ class Guard:
     def _shown(self, path: str) -> str:
         name = os.path.relpath(path, self._workspace) if is_inside(path, [self._workspace]) else path
         return name if name.isprintable() else ascii(name)
+
+
+def _now() -> int:
+    """Return the time of the clock that files are stamped with, in nanoseconds."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME))
 
 
 def _state(path: str) -> State:

@@ -120,15 +120,23 @@ class Repository(NamedTuple):
 
 
 def neutralize(
-    folder: str, before: Repository | None, checker: Checker, *, hooks: bool = True, config: bool = True
+    folder: str,
+    before: Repository | None,
+    checker: Checker,
+    *,
+    hooks: bool = True,
+    config: bool = True,
+    since: int = 0,
 ) -> Iterator[str]:
     """Take back what a command wrote to a git directory that makes git run programs; yield what was done.
 
     `before` is None if the command created the directory. Without `hooks` or `config`, these could not be written.
+    Hooks that were changed before the time `since` stay: the directory may be older than the command.
     """
     with _opened(folder) as pinned:
         label = checker.label(folder)
-        if hooks and _restore_hooks(pinned, before.hooks if before else {}):
+        kept = before.hooks if before else _older_hooks(pinned, since)
+        if hooks and _restore_hooks(pinned, kept):
             yield f"{'restored' if before and before.hooks else 'removed'} the hooks of {label}"
         files = before.files if before is not None else {}
         for name in POINTERS if files else ():
@@ -217,6 +225,18 @@ def _restore_hooks(folder: int, before: Hooks) -> bool:
     finally:
         os.close(hooks)
     return True
+
+
+def _older_hooks(folder: int, since: int) -> Hooks:
+    """Return the hooks that were last changed before a time, which commands cannot set."""
+    if not since:
+        return {}
+    with suppress(OSError, ValueError):
+        path = f"/proc/self/fd/{folder}/hooks"
+        return {
+            name: entry for name, entry in _read_hooks(folder).items() if os.lstat(f"{path}/{name}").st_ctime_ns < since
+        }
+    return {}
 
 
 def _read_hooks(folder: int) -> Hooks:

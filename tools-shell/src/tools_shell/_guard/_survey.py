@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 Stamp: TypeAlias = tuple[int, ...]  # device, inode, and the change time, which commands cannot set
 
 _MAX_FOLDERS = 100_000
-_BUDGET = 0.01  # seconds of one look at known folders, and of one search for others
-_MOMENT = 1.0  # seconds in which the user seldom changes something between two commands
+_BUDGET = 0.012  # seconds of one look at known folders, and of one search for others
 _LEAST = 300  # folders in spite of that, since a busy machine may stop this process for longer
 _NEW_BUDGET = 0.3  # seconds for folders that a command has created
 _SETTLED = 50_000_000  # nanoseconds: the resolution of folder times
@@ -56,17 +55,15 @@ class Survey:
         self._folders: dict[str, _Folder] = {}
         self._places: dict[str, tuple[Place, ...]] = {}  # by folder
         self._unlisted = deque[str]()
-        self._looked = 0.0
         self._next = 0  # the number of the known folder at which the last look stopped
         self._last_names = frozenset(fold_name(name.rpartition("/")[2]) for name in names)
 
     def search(self) -> None:
-        """Look for changes since the last look, unless that was a moment ago, and list more folders."""
+        """Look for changes of known folders since the last look, and list more folders."""
         with self._lock:
-            if time.monotonic() > self._looked + _MOMENT:
-                self._look()
+            self._look()
             self._list(self._unlisted, time.monotonic() + _BUDGET, is_new=False)
-            self.is_complete = not (self._next or self._unlisted)
+            self.is_complete &= not self._unlisted
 
     def look(self) -> None:
         """Look for changes of known folders since the last look."""
@@ -88,8 +85,7 @@ class Survey:
                 self._next = number + 1
                 break
         self._list(deque(changed), time.monotonic() + _NEW_BUDGET, is_new=True)
-        self._looked = time.monotonic()
-        self.is_complete = not (start or self._next or self._unlisted)
+        self.is_complete = not (start or self._next)
 
     def places(self) -> Iterator[Place]:
         """Yield the places in known folders, those at the top first."""
