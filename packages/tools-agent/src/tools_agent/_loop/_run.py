@@ -84,7 +84,7 @@ class Run:
         self.checks = Checks(self)
         outer: Any = self.outer
         hooks = self.executor.bound_by(outer)[0].agents
-        self.hooks = RunHooks(self, hooks) if any(hooks.values()) else None
+        self.hooks = RunHooks(hooks, agent.name, self, self.budget) if any(hooks.values()) else None
         self.is_active = False
         self.batch = 0  # the number of replies whose calls have run
         self._lock = Lock()

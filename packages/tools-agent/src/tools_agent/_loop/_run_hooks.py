@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._family import Budget
 from tools_agent._messages import Assistant
 from tools_agent._providers._provider import ProviderError, Request, cost_of
 from tools_core import Context
-
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
 
 _log = logging.getLogger("tools_agent")
 
@@ -20,21 +18,22 @@ _log = logging.getLogger("tools_agent")
 class RunHooks:
     """Call the hooks of a run's executor, and those of its callers around them."""
 
-    def __init__(self, run: Run, hooks: Mapping[str, Sequence[Any]]) -> None:
-        self._run = run
+    def __init__(self, hooks: Mapping[str, Sequence[Any]], name: str, run: Any, budget: Budget) -> None:
         self._hooks = hooks
+        self._name = name
+        self._budget = budget
         self._context = Context(workspace=run.workspace, state=run.context, run_id=run.run_id)
         self._context.caller = run
         self._cost: float | None = 0.0
 
     def before_run(self) -> Steps:
         """Call the hooks of the start."""
-        yield from self._notify("before_run", self._run.agent.name)
+        yield from self._notify("before_run", self._name)
 
     def after_run(self, outcome: str) -> Steps:
         """Call the hooks of the end."""
-        usage = self._run.budget.usage
-        yield from self._notify("after_run", self._run.agent.name, outcome, usage, self._cost, is_end=True)
+        usage = self._budget.usage
+        yield from self._notify("after_run", self._name, outcome, usage, self._cost, is_end=True)
 
     def before_request(self, request: Request) -> Steps:
         """Return the request that the hooks leave. Raises the exception of a hook."""
