@@ -109,8 +109,9 @@ def _current(schema: dict[str, Any]) -> dict[str, Any]:
             schema["items"] = schema.pop("additionalItems")
     if isinstance(dependencies := schema.get("dependencies"), dict):
         del schema["dependencies"]
-        for keyword, kind in (("dependentRequired", list), ("dependentSchemas", dict | bool)):
-            parts = {name: part for name, part in dependencies.items() if isinstance(part, kind)}
+        names = {name: part for name, part in dependencies.items() if isinstance(part, list)}
+        schemas = {name: part for name, part in dependencies.items() if isinstance(part, dict | bool)}
+        for keyword, parts in (("dependentRequired", names), ("dependentSchemas", schemas)):
             if parts:
                 schema[keyword] = {**parts, **schema.get(keyword, {})}
     return schema

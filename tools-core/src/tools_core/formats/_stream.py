@@ -178,7 +178,7 @@ def failure_of(answer: Any) -> str | None:
         body = error
     elif kind in ("error", "response.failed"):
         body = (answer.get("response") or {}).get("error") or answer
-    elif answer.keys() == {"detail"}:
+    elif set(answer) == {"detail"}:
         body = answer["detail"]
     else:
         return None
