@@ -50,7 +50,7 @@ class Wrapper:
 
 
 class Proxy:
-    """A transparent proxy as in wrapt: `isinstance` and attributes are those of what it wraps."""
+    """A transparent proxy as in wrapt: `isinstance` and attributes are those of the wrapped object."""
 
     def __init__(self, wrapped):
         self.__wrapped__ = wrapped
@@ -146,7 +146,7 @@ def test_execute_of_a_tool_class_is_the_tool():
     assert registry["erase"].requires_approval
 
 
-def test_options_of_an_outer_tool_change_those_of_the_inner_one():
+def test_an_outer_tool_overrides_the_options_of_the_inner_one():
     outer = tool(retry(delete), name="wipe", requires_approval=False)
     assert (outer.name, outer.requires_approval, outer.timeout) == ("wipe", False, 7)
 
@@ -230,7 +230,7 @@ def test_a_static_method_keeps_its_options_or_is_refused_in_any_order(order):
 
 
 @pytest.mark.parametrize("wrapper", [property, functools.cached_property, classmethod, Wrapper])
-def test_a_decorated_member_that_is_no_method_is_refused(wrapper):
+def test_options_on_a_property_or_an_object_are_refused(wrapper):
     with pytest.raises(DefinitionError, match="which is not a method"):
 
         class Files(Toolset):
@@ -258,7 +258,7 @@ def test_a_wrapped_method_of_a_toolset_keeps_inherited_options():
     assert registry["quick_remove"].requires_approval
 
 
-def test_a_wrapped_method_whose_setup_would_not_run_is_refused():
+def test_a_wrapped_method_cannot_skip_the_setup_of_its_toolset():
     class Files(Toolset):
         def setup(self) -> None: ...
 
@@ -375,7 +375,7 @@ def test_a_malformed_pattern_of_a_list_is_refused_with_its_fix(eraser, monkeypat
     ],
 )
 @pytest.mark.parametrize("kind", ["allow", "deny"])
-def test_a_pattern_of_a_list_that_matches_nothing_is_a_problem(eraser, kind, pattern, fix):
+def test_an_unmatched_pattern_in_a_list_is_a_problem(eraser, kind, pattern, fix):
     registry = Registry()
     registry.discover(paths=[eraser], **{kind: [pattern]})
     (problem,) = registry.problems
@@ -385,7 +385,7 @@ def test_a_pattern_of_a_list_that_matches_nothing_is_a_problem(eraser, kind, pat
 @pytest.mark.parametrize(
     "pattern", ["erase", "er*", "eraser-tools", "Eraser_Tools", "eraser-tools:*", "eraser-*:*", "*", "eraser-tools:rub"]
 )
-def test_a_pattern_that_matches_is_no_problem(eraser, pattern):
+def test_a_matching_pattern_causes_no_problem(eraser, pattern):
     registry = Registry()
     registry.discover(paths=[eraser], deny=f" {pattern} , ")
     assert registry.problems == []
@@ -396,7 +396,7 @@ def test_a_pattern_that_matches_is_no_problem(eraser, pattern):
     "words",
     [("list",), pytest.param(("doctor",), marks=pytest.mark.slow), ("call", "tool.py", "x=1"), ("show", "tool.py")],
 )
-def test_every_command_reports_a_deny_list_that_binds_nothing(eraser, workspace, monkeypatch, words):
+def test_every_command_reports_an_unmatched_deny_list(eraser, workspace, monkeypatch, words):
     (workspace / "tool.py").write_text(
         'from tools_core import tool\n@tool\ndef it(x: int) -> int:\n    "It."\n    return x\n'
     )
@@ -419,7 +419,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_a_denied_package_is_not_imported_whatever_its_group(workspace, monkeypatch, group):
+def test_no_group_of_entry_points_imports_a_denied_package(workspace, monkeypatch, group):
     (workspace / "tool.py").write_text(
         'from tools_core import tool\n@tool\ndef it(x: int) -> int:\n    "It."\n    return x\n'
     )
@@ -619,7 +619,7 @@ def test_defaults_of_nested_parameters_are_applied_at_every_level():
             return [
                 shipping["address"]["country"],
                 shipping["address"]["day"].year,
-                *(each["weight"] for each in parcels),
+                *(parcel["weight"] for parcel in parcels),
             ]
 
     order = Order()

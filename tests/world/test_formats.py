@@ -132,5 +132,5 @@ def test_an_answer_that_was_cut_off_in_a_call_is_refused(name, answer):
         ("responses", responses_answer('{"city": "Oslo"}', "completed")),
     ],
 )
-def test_a_complete_call_is_read_whatever_ended_the_answer(name, answer):
+def test_a_limit_does_not_affect_a_complete_call(name, answer):
     assert [call.name for call in FORMATS[name].calls(answer)] == ["get"]

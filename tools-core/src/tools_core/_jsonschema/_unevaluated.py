@@ -1,4 +1,4 @@
-"""`unevaluatedProperties` and `unevaluatedItems`: what no other keyword of a schema, or of a part that fits, covers."""
+"""`unevaluatedProperties` and `unevaluatedItems`: members and items that no other keyword covers."""
 
 from __future__ import annotations
 

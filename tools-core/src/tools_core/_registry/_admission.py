@@ -90,7 +90,7 @@ class Admission:
 
 
 def extensions(group: str) -> tuple[list[EntryPoint], list[EntryPoint]]:
-    """Return the entry points of a group that may be imported, and those that a list or the lock blocks.
+    """Return the entry points of a group that may be imported, and the blocked ones.
 
     Raises: ValueError for a malformed list, or a lock that cannot be read.
     """

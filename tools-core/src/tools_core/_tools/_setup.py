@@ -50,7 +50,7 @@ class Setup:
         return False
 
     def end(self) -> None:
-        """Let those who wait for the `setup` continue; if it failed, the next of them runs it again."""
+        """Let waiting callers continue; if the `setup` failed, the next of them runs it again."""
         with self.lock:
             running, self._setup, self._loop = self._setup, None, None
         running.set_result(None)
@@ -71,5 +71,5 @@ def setting_up(state: Setup) -> Generator[None]:
 
 def running_loop() -> object:
     """Return the event loop that runs in this thread; None without one."""
-    asyncio = sys.modules.get("asyncio")  # without it there is none
+    asyncio = sys.modules.get("asyncio")  # no loop runs before it is imported
     return asyncio._get_running_loop() if asyncio else None

@@ -54,8 +54,8 @@ def tool_of_method(value: Any) -> Tool | None:
 
 def options_below(function: Any) -> Mapping[str, Any]:
     """Return the options that `@tool` set on a method below a callable."""
-    found = (_get(layer, "__tool_options__") for layer in _layers(function))
-    return next((options for options in found if isinstance(options, Mapping)), {})
+    candidates = (_get(layer, "__tool_options__") for layer in _layers(function))
+    return next((options for options in candidates if isinstance(options, Mapping)), {})
 
 
 def is_static_below(function: Any) -> bool:
@@ -79,7 +79,7 @@ def check_hidden(function: Any, options: Iterable[str], owner: str) -> None:
 
 
 def _layers(function: Any) -> Iterator[Any]:
-    """Yield a callable and what it wraps, from the outside to the inside."""
+    """Yield a callable and the callables below it, from the outside to the inside."""
     for _ in range(_MAX_LAYERS):
         yield function
         if _is_end(function):

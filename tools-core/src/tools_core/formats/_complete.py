@@ -1,4 +1,4 @@
-"""What servers of models expect in every schema, although JSON Schema does not: `properties`, `items`, choices."""
+"""Complete schemas: `properties`, `items` and choices, which servers of models require and JSON Schema does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def completed(schema: Any) -> Any:
         return schema
     result = {keyword: _part(keyword, value) for keyword, value in schema.items()}
     if result.get("enum") == []:
-        del result["enum"]  # no value is valid, and the tool says so
+        del result["enum"]  # no value is valid, and the tool refuses each
     types = types_of(result) if isinstance(result.get("type"), str | list) else ()
     if "object" in types:
         result.setdefault("properties", {})

@@ -39,7 +39,7 @@ def member_types(hint: Any, hints: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _types_of(cls: Any, args: Iterable[Any]) -> dict[Any, dict[Any, Any]]:
-    """Return what replaces the variables of a class, and those of each of its bases."""
+    """Return the types that replace the variables of a class and of each of its bases."""
     types: dict[Any, dict[Any, Any]] = {cls: dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))}
     for base in getattr(cls, "__orig_bases__", ()):
         origin = get_origin(base) or base
@@ -49,7 +49,7 @@ def _types_of(cls: Any, args: Iterable[Any]) -> dict[Any, dict[Any, Any]]:
 
 
 def _lines(cls: Any) -> Iterable[Any]:
-    """Return the classes that may declare a member; those of a TypedDict are not in its MRO."""
+    """Return the classes that may declare a member; the MRO of a TypedDict lacks its bases."""
     bases = [base for base in cls.__mro__ if base is not object]
     for base in getattr(cls, "__orig_bases__", ()):
         origin = get_origin(base) or base
