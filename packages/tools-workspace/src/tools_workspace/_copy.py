@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import BinaryIO
@@ -172,7 +172,7 @@ def copy_attributes(old: int, new: int, *, times: bool) -> None:
 
 
 @contextmanager
-def _tolerant() -> Iterator[None]:
+def _tolerant() -> Generator[None]:
     """Ignore entries that were deleted, or replaced by a link, since they were listed."""
     try:
         yield
