@@ -19,8 +19,9 @@ from tools_workspace import _history as history
 from tools_workspace._change import Change
 from tools_workspace._copy import FileCopier
 from tools_workspace._entries import entries
+from tools_workspace._removal import remove_tree
 from tools_workspace._steps import Steps, is_at
-from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index, remove_tree
+from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index
 
 
 class ConflictError(WorkspaceError):

@@ -25,8 +25,9 @@ from tools_workspace._changes import compare, settled
 from tools_workspace._copy import TreeCopy
 from tools_workspace._entries import entries
 from tools_workspace._history import Changeset
+from tools_workspace._removal import remove_tree
 from tools_workspace._steps import Steps
-from tools_workspace._tree import Tree, WorkspaceError, remove_tree
+from tools_workspace._tree import Tree, WorkspaceError
 from tools_workspace._workspace import COPY_DAYS, SIZE_LIMIT, Workspace, WorkspaceTooLargeError
 
 # Folders that programs generate from other files; the ignore file of the workspace names more.

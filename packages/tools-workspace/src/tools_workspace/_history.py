@@ -14,7 +14,8 @@ from typing import Any
 
 from tools_core.command import counted
 from tools_core.files import replace, state_path
-from tools_workspace._tree import WorkspaceError, remove_tree
+from tools_workspace._removal import remove_tree
+from tools_workspace._tree import WorkspaceError
 
 UNFINISHED = ("applying", "undoing")
 

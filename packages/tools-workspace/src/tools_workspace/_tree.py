@@ -10,7 +10,6 @@ import errno
 import hashlib
 import os
 import stat
-import subprocess
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import PurePath
@@ -25,7 +24,7 @@ Fingerprint: TypeAlias = Sequence[str | int] | None
 BEYOND: Fingerprint = ("beyond a link", 0, "")  # a folder on the way is a link
 UNREADABLE: Fingerprint = ("unreadable", 0, "")
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 # The system has no such call, or a container forbids it; or the path is too long for one call.
@@ -63,7 +62,7 @@ class Tree:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._root = os.open(path, _FOLDER)
+        self._root = os.open(path, FOLDER)
 
     def __enter__(self) -> Self:
         return self
@@ -176,7 +175,7 @@ class Tree:
         if not path:
             return os.dup(self._root)
         try:
-            return openat2(path, _FOLDER, dir_fd=self._root, resolve=_RESOLVE)
+            return openat2(path, FOLDER, dir_fd=self._root, resolve=_RESOLVE)
         except OSError as error:
             if error.errno not in _TO_WALK:
                 raise self._error(error, path) from None
@@ -192,7 +191,7 @@ class Tree:
         folder = os.dup(self._root)
         for name in path.split("/"):
             try:
-                inner = os.open(name, _FOLDER, dir_fd=folder)
+                inner = os.open(name, FOLDER, dir_fd=folder)
             except OSError as error:
                 raise self._error(error, path) from None
             finally:
@@ -260,46 +259,3 @@ def _staged(index: bytes) -> bytes:
         result.append(index[start + 24 : start + 28] + index[start + 40 : end + 1])
         start += (end - start + 8) // 8 * 8
     return b"".join(result)
-
-
-def remove_tree(folder: str) -> None:
-    """Remove a folder with everything in it, also below folders that are not writable."""
-    parent, name = os.path.split(folder)
-    if os.path.isdir(parent):
-        with Tree(parent) as tree, tree.folder() as above:
-            try:
-                _remove(above, name)
-            except (RecursionError, OSError):  # very deep folders, or a program that still writes
-                subprocess.run(["/bin/rm", "-rf", "--", folder], check=False, stderr=subprocess.DEVNULL)
-
-
-def _remove(above: int, name: str) -> None:
-    """Remove a name of an open folder, with everything below it."""
-    try:
-        folder = _open_to_empty(above, name)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        if error.errno not in (errno.ENOTDIR, errno.ELOOP):
-            raise
-        os.unlink(name, dir_fd=above)  # a file or a link
-        return
-    try:
-        os.fchmod(folder, 0o700)
-        for entry in os.listdir(folder):
-            _remove(folder, entry)
-    finally:
-        os.close(folder)
-    os.rmdir(name, dir_fd=above)
-
-
-def _open_to_empty(above: int, name: str) -> int:
-    try:
-        return os.open(name, _FOLDER, dir_fd=above)
-    except PermissionError:
-        pinned = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
-        try:
-            os.chmod(f"/proc/self/fd/{pinned}", 0o700)
-        finally:
-            os.close(pinned)
-        return os.open(name, _FOLDER, dir_fd=above)

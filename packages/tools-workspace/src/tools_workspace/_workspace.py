@@ -17,7 +17,8 @@ from tools_workspace._change import Change
 from tools_workspace._changes import Changes, compare, stamps
 from tools_workspace._copy import TreeCopy
 from tools_workspace._history import UNFINISHED, Changeset, changesets, locked, new_id
-from tools_workspace._tree import Tree, WorkspaceError, remove_tree
+from tools_workspace._removal import remove_tree
+from tools_workspace._tree import Tree, WorkspaceError
 
 COPY_DAYS = 7  # after its last use a copy is removed, when another one is made
 SIZE_LIMIT = 5_000_000_000  # bytes of a workspace that is copied without a question
