@@ -85,7 +85,7 @@ def gate(workspace, capsys):
     return gate
 
 
-def test_an_evaluation_that_is_as_good_as_its_baseline_passes(gate):
+def test_an_unchanged_model_passes_its_baseline(gate):
     assert gate("good", "Oslo", "Rome")[0] == 0
     assert gate("good", "Oslo", "Rome", "Bonn")[0] == 0  # a new case
     assert gate("good", "Oslo", options=["*Oslo"])[0] == 0  # of the baseline, this case is selected
@@ -122,7 +122,7 @@ def test_missing_cases_and_models_do_not_pass_a_baseline(gate, model, cities, re
     assert (status, reason in output) == (1, True), output
 
 
-def test_an_empty_baseline_is_passed_by_nothing(gate, workspace):
+def test_an_empty_baseline_fails(gate, workspace):
     (workspace / "base.json").write_text('{"attempts": [], "definitions": {}}')
     assert gate("good", "Oslo")[0] == 1
 
@@ -142,7 +142,7 @@ class Silent:
     "reply", [None, Assistant(content=""), Assistant(content=" \n")], ids=["none", "empty", "blank"]
 )
 @pytest.mark.parametrize("expected", [{"no_call": True}, {"forbid": ["*"]}, {"expect": {"tool": "look"}}], ids=str)
-def test_a_model_that_answers_nothing_passes_nothing(reply, expected):
+def test_an_empty_reply_passes_no_case(reply, expected):
     @tool
     def look() -> str:
         """Look."""
@@ -231,8 +231,8 @@ def test_secrets_of_the_environment_are_in_no_recording_in_any_encoding(workspac
     monkeypatch.setenv("SERVICE_TOKEN", secret)
     forms = [secret, json.dumps(secret), json.dumps(json.dumps(secret)), json.dumps(secret, ensure_ascii=False)]
     forms += [quote(secret), quote_plus(secret), escape(secret)]
-    written = [json.loads(line) for line in recording_of(workspace, " and ".join(forms)).read_text().split("\n")[:-1]]
-    text = json.dumps(written, ensure_ascii=False)
+    entries = [json.loads(line) for line in recording_of(workspace, " and ".join(forms)).read_text().split("\n")[:-1]]
+    text = json.dumps(entries, ensure_ascii=False)
     assert [form for form in forms if form.strip('"') in text or json.dumps(form)[1:-1] in text] == []
 
 

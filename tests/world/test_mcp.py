@@ -92,7 +92,7 @@ RULES = [
 @pytest.mark.parametrize(
     "others", [{}, {"web": ["delete_repo", "repo.delete", "repo_delete"]}], ids=["alone", "beside"]
 )
-def test_a_deny_rule_for_a_tool_of_a_server_binds_whatever_else_is_added(server, name, pattern, others):
+def test_a_deny_rule_for_a_server_tool_binds_beside_other_servers(server, name, pattern, others):
     accept(**{server: [name]}, **others)
     policy = Policy([{"decision": "deny", "tool": pattern}, {"decision": "allow"}], files=[], project=False)
     with Executor(installed(), policy=policy) as executor:
@@ -170,7 +170,7 @@ def use(target, action, scope="once", calls=1, mode="auto", name="test", path="a
 
 @pytest.mark.parametrize("scope", ["run", "project"])
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-def test_the_yes_of_one_client_over_http_is_no_answer_for_another(mode, scope):
+def test_an_approval_over_http_allows_no_call_of_another_client(mode, scope):
     with serving(Server([publish])) as url:
         offered, _ = use(url, "accept", scope, mode=mode)
         assert "project" not in offered[0]
@@ -188,7 +188,7 @@ def test_a_yes_for_the_session_holds_in_this_session_over_http():
 
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-def test_what_the_owner_has_approved_for_the_project_is_no_answer_over_http(mode):
+def test_an_approval_of_the_owner_allows_no_call_over_http(mode):
     server = Server([publish])
     _, [result] = use(server.lowlevel, "accept", "project")
     assert not result.is_error
@@ -290,15 +290,15 @@ def test_a_result_in_an_odd_form_reaches_the_model(result, parts):
         {"content": [text("the answer is uno")], "structuredContent": {}},
     ],
 )
-def test_the_text_of_a_result_that_does_not_fit_its_schema_reaches_the_model(result):
-    found = called(tool={"outputSchema": NUMBER}, result=result)
-    assert "the answer is uno" in found.content
-    assert "output schema of the server" in found.content
+def test_a_result_that_contradicts_its_schema_reaches_the_model(result):
+    result_of_call = called(tool={"outputSchema": NUMBER}, result=result)
+    assert "the answer is uno" in result_of_call.content
+    assert "output schema of the server" in result_of_call.content
 
 
 def test_an_error_of_a_tool_stays_an_error():
-    found = called(tool={"outputSchema": NUMBER}, result={"content": [text("no such file")], "isError": True})
-    assert (found.ok, found.error) == (False, "no such file")
+    result_of_call = called(tool={"outputSchema": NUMBER}, result={"content": [text("no such file")], "isError": True})
+    assert (result_of_call.ok, result_of_call.error) == (False, "no such file")
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def test_a_client_may_ask_for_the_same_state_as_often_as_it_likes(mode):
         ("x", {"enum": ["x"]}, {"result": "x"}),
     ],
 )
-def test_output_that_is_no_object_is_structured_as_well(value, schema, structured):
+def test_scalars_and_lists_are_structured_content(value, schema, structured):
     @tool(read_only=True, output_schema=schema)
     def find():
         """Find."""
@@ -416,7 +416,7 @@ def test_output_that_is_no_object_is_structured_as_well(value, schema, structure
 
 
 BOOKING = {
-    "name": {"type": "string", "description": "Who comes"},
+    "name": {"type": "string", "description": "Name of the guest"},
     "seats": {"type": "integer"},
     "menu": {"type": "string", "enum": ["fish", "salad"], "enumNames": ["Fish", "Salad"]},
     "window": {"type": "boolean"},
@@ -454,8 +454,8 @@ def test_questions_of_a_server_reach_the_user_of_the_call(schema, answers, resul
 
     context = ToolContext(on_ask=answer if answers else None)
     with toolset(question={"message": "Book a table?", "requestedSchema": schema}) as tools:
-        found = json.loads(tools.tool("echo").call({}, context).content)
-    assert {key: found[key] for key in ("action", "content") if found.get(key) is not None} == result
+        answer_sent = json.loads(tools.tool("echo").call({}, context).content)
+    assert {key: answer_sent[key] for key in ("action", "content") if answer_sent.get(key) is not None} == result
     assert len(questions) == len(answers or ())
     assert all("Book a table?" in text for text in questions)
 

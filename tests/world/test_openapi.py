@@ -1,4 +1,4 @@
-"""OpenAPI documents as others write them: what is sent is what the document says."""
+"""OpenAPI documents as others write them, and the requests that they describe."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def operations(paths, requests=None, servers=SERVERS, version="3.0.3", component
 def sent(operation, arguments, path="/a", method="post", context=None, **options):
     """The request of one operation; the result of the call if nothing was sent."""
     requests = []
-    [made] = operations({path: {method: {"operationId": "f", **operation}}}, requests, **options)
-    result = made.call(arguments, context)
+    [operation_tool] = operations({path: {method: {"operationId": "f", **operation}}}, requests, **options)
+    result = operation_tool.call(arguments, context)
     return requests[0] if requests else result
 
 
@@ -273,8 +273,8 @@ SERVER_CASES = [
 def test_the_innermost_server_is_used_with_its_variables(operation, item, servers, options, url):
     requests = []
     paths = {"/a": {"get": {"operationId": "f", **operation}, **item}}
-    [made] = operations(paths, requests, servers=servers, **options)
-    made.call({})
+    [operation_tool] = operations(paths, requests, servers=servers, **options)
+    operation_tool.call({})
     assert str(requests[0].url) == url
 
 
@@ -335,8 +335,8 @@ def test_schemas_keep_their_meaning(properties, good, bad):
 
 def test_a_body_of_several_parts_is_one_object():
     operation = body({"$ref": "#/components/schemas/Pet"})
-    [made] = operations({"/a": {"post": operation}}, components={"schemas": SCHEMAS})
-    assert set(made.input_schema["properties"]) == {"id", "a_b_c", "tag"}
+    [operation_tool] = operations({"/a": {"post": operation}}, components={"schemas": SCHEMAS})
+    assert set(operation_tool.input_schema["properties"]) == {"id", "a_b_c", "tag"}
     request = sent(operation, {"id": 1, "a_b_c": True}, components={"schemas": SCHEMAS})
     assert json.loads(request.content) == {"id": 1, "a/b~c": True}
 
@@ -403,7 +403,7 @@ UNSENDABLE = [
     ({"parameters": [{"name": "p", "in": "query", "content": {"application/xml": {}}}]}, "is application/xml"),
     (body(OBJECT, "application/xml"), "cannot be written"),
     (body(OBJECT, "multipart/mixed"), "cannot be written"),
-    (body(LIST, "application/x-www-form-urlencoded"), "no object"),
+    (body(LIST, "application/x-www-form-urlencoded"), "not an object"),
     (body({"$ref": "other.yaml#/A"}), "bundle"),
     (body({"$ref": "#/components/schemas/Missing"}), "Missing is not in the document"),
     ({"parameters": [{"in": "query"}]}, "KeyError"),
@@ -414,9 +414,9 @@ UNSENDABLE = [
 @pytest.mark.parametrize(("operation", "reason"), UNSENDABLE, ids=[reason for _, reason in UNSENDABLE])
 def test_an_operation_that_cannot_be_sent_is_left_out_with_the_reason(operation, reason):
     path = "/b/{q}" if "is not defined" in reason else "/b"
-    made = operations({"/a": {"get": {"operationId": "good"}}, path: {"post": {"operationId": "bad", **operation}}})
-    assert [tool.name for tool in made] == ["good"]
-    [problem] = made.problems
+    tools = operations({"/a": {"get": {"operationId": "good"}}, path: {"post": {"operationId": "bad", **operation}}})
+    assert [tool.name for tool in tools] == ["good"]
+    [problem] = tools.problems
     assert problem.startswith("bad (POST /b")
     assert reason in problem
     with pytest.raises(ValueError, match="no operation can be sent"):

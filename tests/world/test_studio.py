@@ -64,7 +64,7 @@ def test_the_link_to_a_tool_of_a_file_opens_its_page(studio, workspace, file, na
         assert "Forecast rain." in browser.get(urljoin(str(page.url), links[0])).text
 
 
-def test_no_other_user_can_read_the_address_and_no_other_port_receives_the_cookie(studio, workspace):
+def test_other_users_and_other_ports_receive_no_token(studio, workspace):
     script = workspace / "browser"
     script.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > opened\n')
     script.chmod(0o755)

@@ -21,7 +21,7 @@ Asks = Callable[[str, str], bool] | bool | None
 
 
 class Operations(list[Tool]):
-    """The tools of an API; `problems` names the operations that are left out, each with the reason."""
+    """The tools of an API; `problems` names the excluded operations, each with the reason."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,13 +47,13 @@ def from_openapi(
     require approval. The output of a call is JSON if the response is, else its text; a status from 300 is an error of
     the result. At most 1,000,000 bytes of a response are read.
 
-    An operation that cannot be sent as the document says is left out, and `problems` of the result has the reason.
+    An operation that cannot be sent as the document says is excluded; `problems` of the result has the reason.
 
     Args:
         document: The document as plain data, as `json.load` and `yaml.safe_load` return it.
         base_url: The address of the API, instead of the first absolute URL of the document's `servers`. Paths and
-            operations with servers of their own keep them.
-        variables: Values for the variables of the servers; by default those of the document.
+            operations that name servers use these.
+        variables: Values for the variables of the servers; by default the defaults of the document.
         headers: Headers for every request, such as credentials. The model never sees them, and cannot set them.
         auth: Credentials by the names of the document's security schemes: `{"bearerAuth": "token"}`, for HTTP Basic
             `("user", "password")`; or an authentication of httpx2 for every request.

@@ -37,7 +37,7 @@ class Body:
 
     @classmethod
     def read(cls, document: Document, entry: Any) -> Body | None:
-        """Return the body in the first media type that can be sent; CannotSendError if there is none."""
+        """Return the body in the first media type that can be sent; CannotSendError without one."""
         value = document.resolve(entry)
         content: Mapping[str, Any] = (value or {}).get("content") or {}
         reasons = []
@@ -74,23 +74,23 @@ class Body:
                 explode = encoding.get("explode", style in ("form", "deepObject"))
                 yield from pairs(name, item, style, explode=explode)
             else:  # a document in a field
-                for each in item if isinstance(item, list) else [item]:
-                    yield from pairs(name, document_text(each, "application/json"), "form", explode=True)
+                for element in item if isinstance(item, list) else [item]:
+                    yield from pairs(name, document_text(element, "application/json"), "form", explode=True)
 
     def _parts(self, value: Mapping[str, Any], workspace: str | os.PathLike[str] | None) -> Iterator[tuple[str, Any]]:
         for name, item in value.items():
             media_type = str(self.encodings.get(name, {}).get("contentType", "")).partition(",")[0].strip()
-            for each in item if isinstance(item, list) else [item]:
-                if each is None:
+            for element in item if isinstance(item, list) else [item]:
+                if element is None:
                     continue
                 if name in self.files:
-                    file_name, data = _read_file(each, workspace)
+                    file_name, data = _read_file(element, workspace)
                     yield name, (file_name, data, media_type or "application/octet-stream")
-                elif isinstance(each, Mapping | list):
-                    text = document_text(each, "application/json")
+                elif isinstance(element, Mapping | list):
+                    text = document_text(element, "application/json")
                     yield name, (None, text.encode(), media_type or "application/json")
                 else:
-                    part = (None, text_of(each).encode())
+                    part = (None, text_of(element).encode())
                     yield name, (*part, media_type) if media_type else part
 
 
@@ -124,7 +124,7 @@ def _read(document: Document, media_type: str, media: Mapping[str, Any], *, is_r
         media_type = "application/json" if "*" in name else media_type
     elif kind in ("form", "multipart"):
         if not merged.get("properties") and types - {"object"}:
-            raise CannotSendError(f"a body of {name} is no object")
+            raise CannotSendError(f"a body of {name} is not an object")
     elif kind == "text":
         if types - {"string"} and not name.startswith("text/"):
             raise CannotSendError(f"a body of {name} cannot be written from its schema")

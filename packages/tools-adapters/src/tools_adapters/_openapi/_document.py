@@ -12,7 +12,7 @@ from tools_core import schema
 Schema = dict[str, Any]
 
 _OPENAPI_ONLY = frozenset(("nullable", "example", "discriminator", "xml", "externalDocs", "readOnly", "writeOnly"))
-_ONE = frozenset(("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"))
+_SUBSCHEMAS = frozenset(("additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then"))
 _LISTS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 _MAPS = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
 _BOUNDS = (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum"))
@@ -39,7 +39,7 @@ class Document:
         raise CannotSendError("a reference leads back to itself")
 
     def object_of(self, value: Any) -> dict[str, Any]:
-        """Return a schema whose references and `allOf` at the root are merged; others stay as they are."""
+        """Return a schema whose references and `allOf` at the root are merged; others remain."""
         value = self.resolve(value)
         if not isinstance(value, Mapping):
             return {}
@@ -105,8 +105,8 @@ class _Conversion:
             return value
         reference = value.get("$ref")
         if isinstance(reference, str):
-            kept = value if self.siblings else {k: v for k, v in value.items() if k == "description"}
-            rest = self._converted({key: item for key, item in kept.items() if key != "$ref"})
+            siblings = value if self.siblings else {k: v for k, v in value.items() if k == "description"}
+            rest = self._converted({key: item for key, item in siblings.items() if key != "$ref"})
             return {"$ref": f"#/$defs/{self._definition(reference)}", **rest}
         return self._converted(value)
 
@@ -127,14 +127,14 @@ class _Conversion:
             if keyword in _OPENAPI_ONLY or keyword.startswith("x-") or (keyword == "enum" and not part):
                 continue  # an empty `enum` of a generator would refuse every value
             if keyword == "properties" and isinstance(part, Mapping):
-                kept = {name: item for name, item in part.items() if not self.document.is_read_only(item)}
-                result[keyword] = {name: self.convert(item) for name, item in kept.items()}
+                properties = {name: item for name, item in part.items() if not self.document.is_read_only(item)}
+                result[keyword] = {name: self.convert(item) for name, item in properties.items()}
             elif keyword in _MAPS and isinstance(part, Mapping):
                 result[keyword] = {name: self.convert(item) for name, item in part.items()}
             elif keyword in _LISTS and isinstance(part, list):
                 result[keyword] = [self.convert(item) for item in part]
             else:
-                result[keyword] = self.convert(part) if keyword in _ONE else part
+                result[keyword] = self.convert(part) if keyword in _SUBSCHEMAS else part
         absent = value.get("properties", {}).keys() - result.get("properties", {}).keys()
         if absent and "required" in result:
             result["required"] = [name for name in result["required"] if name not in absent]

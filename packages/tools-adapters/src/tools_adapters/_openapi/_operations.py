@@ -1,4 +1,4 @@
-"""`Operation`: the arguments of a tool, and what is sent for them."""
+"""`Operation`: the arguments of a tool, and the parts of its request."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The addresses of an API: that of the document, and those of paths and operations that have their own."""
+    """The addresses of an API: of the document, and of paths and operations with other servers."""
 
     base_url: str | None
     variables: Mapping[str, str]
 
     def address(self, *levels: Any) -> str:
-        """Return the address of the innermost level that has servers; `base_url` replaces those of the document."""
+        """Return the address of the innermost level with servers; `base_url` replaces the servers of the document."""
         *inner, outer = levels
         for servers in filter(None, inner):
             if address := self._first(servers, self.base_url or self._first(outer or (), None)):
@@ -97,7 +97,9 @@ def read_operation(
         if not (parameter.place == "header" and parameter.name.lower() in reserved)
         and (parameter.place, parameter.name.lower()) not in secret
     ]
-    absent = set(re.findall(r"\{([^}]*)\}", path)) - {each.name for each in parameters if each.place == "path"}
+    absent = set(re.findall(r"\{([^}]*)\}", path)) - {
+        parameter.name for parameter in parameters if parameter.place == "path"
+    }
     if absent:
         raise CannotSendError(f"the path parameter {min(absent)} is not defined")
     arguments: dict[str, Parameter] = {}
@@ -121,7 +123,7 @@ def read_operation(
 
 
 def _parameters(document: Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Parameter]:
-    """Yield the parameters; those of the operation replace equal ones of the path."""
+    """Yield the parameters; a parameter of the operation replaces an equal one of the path."""
     entries: dict[tuple[str, str], Any] = {}
     for entry in (*item.get("parameters", ()), *operation.get("parameters", ())):
         value = document.resolve(entry)

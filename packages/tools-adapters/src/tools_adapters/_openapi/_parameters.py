@@ -76,7 +76,7 @@ class Parameter:
         return [*pairs(self.name, value, self.style, explode=self.explode, safe=safe)]
 
     def in_path(self, value: Any) -> str:
-        """Return the encoded text in place of `{name}`."""
+        """Return the encoded text that replaces `{name}`."""
         if self.media_type:
             return _encoded(document_text(value, self.media_type))
         name, is_object = _encoded(self.name), isinstance(value, Mapping)
@@ -162,7 +162,7 @@ def is_json(media_type: str) -> bool:
 
 
 def document_text(value: Any, media_type: str) -> str:
-    """Return a value as JSON, or a text as it is if the media type is text."""
+    """Return a value as JSON, or a text unchanged if the media type is text."""
     is_text = isinstance(value, str) and not is_json(media_type)
     return value if is_text else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

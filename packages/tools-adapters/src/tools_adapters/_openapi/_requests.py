@@ -19,7 +19,7 @@ RESPONSE_LIMIT = 1_000_000  # bytes of a response that are read
 
 
 class Api(NamedTuple):
-    """What all requests of an API share."""
+    """The client, headers and authentication of all requests."""
 
     client: httpx2.Client
     headers: dict[str, str]

@@ -45,7 +45,7 @@ def _credential(name: str, scheme: Mapping[str, Any], value: Any) -> Credential:
         return Credential("header", "authorization", f"Bearer {value}")
     if kind == "http":
         return Credential("header", "authorization", f"{scheme.get('scheme')} {value}")
-    raise ValueError(f"the security scheme {name!r} of type {kind!r} is none of a request; configure the client")
+    raise ValueError(f"the security scheme {name!r} of type {kind!r} is not part of a request; configure the client")
 
 
 def credentials_for(

@@ -132,7 +132,7 @@ def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception
 
 
 def _repair_result(result: dict[str, Any]) -> None:
-    """Make a result of a call acceptable: the call has had its effect, so all that can be read is kept."""
+    """Make a result of a call acceptable: the call has had its effect, so its readable parts remain."""
     content, others = result.get("content"), {key: result[key] for key in ("resultType",) if key in result}
     parts = content if isinstance(content, list) else [] if content is None else [content]
     result["content"] = [part if _is_part(part, result) else _described(part) for part in parts]
