@@ -84,7 +84,7 @@ def test_our_own_tools_score_at_least_90_and_cost_less_than_4000_tokens():
         if registry.origin(name).distribution in ("tools-filesystem", "tools-shell")
     ]
     results = score(tools)
-    assert len(results) == 18
+    assert len(results) == 17
     assert {result.tool: result.points for result in results if result.points < 90} == {}
     assert all(rendering.tokens(tools) < 4000 for rendering in (openai, anthropic, gemini))
 
