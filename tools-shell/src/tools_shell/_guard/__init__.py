@@ -1,1 +1,1 @@
-"""What commands leave behind that programs run later: git's hooks and configuration, and files with protected names."""
+"""Files of commands that programs run later: git's hooks and configuration, and files with protected names."""

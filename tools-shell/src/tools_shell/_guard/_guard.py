@@ -58,7 +58,7 @@ class Guard:
     ) -> None:
         """`git` is the program that reads configuration; without it, none is checked.
 
-        Commands can write to `writable` folders, but not to those in them that are `covered`. `mounts` is False if the
+        Commands can write to `writable` folders, except for `covered` folders in them. `mounts` is False if the
         level does not mount, and `configures` is True if the command may write the configuration of the workspace's
         repository.
         """
@@ -76,7 +76,7 @@ class Guard:
         self._configures = configures
         self._mounted: set[str] = set()  # git directories
         self._repositories: dict[str, Repository | None] = {}  # None if it cannot be restored
-        self._known: dict[tuple[int, int], Repository] = {}  # by identity, to find those that were moved
+        self._known: dict[tuple[int, int], Repository] = {}  # by identity, to find moved ones
         self._pointers: dict[str, bytes] = {}  # the files `.git`
         self._states: dict[str, State] = {}  # of protected files
         self._since = _now()
@@ -278,7 +278,7 @@ class Guard:
             config = not is_old and (not is_mounted or self._configures)
             since = self._since if is_old else 0
             done = neutralize(folder, before, self._checker, hooks=not is_mounted, config=config, since=since)
-            self._sentences += [f"{what}: {_REASON}" for what in done]
+            self._sentences += [f"{action}: {_REASON}" for action in done]
             self._repositories[folder] = None
             self._save(folder)
             if before is None and os.path.lexists(f"{folder}/commondir"):

@@ -1,4 +1,4 @@
-"""The git directories of a workspace: where they are, and what in them decides which programs git runs."""
+"""The git directories of a workspace, and the files in them that decide which programs git runs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def target_of(path: str) -> str:
 
 
 class Repository(NamedTuple):
-    """The hooks, the configuration and the pointers of a git directory, as they were before a command."""
+    """The hooks, the configuration and the pointers of a git directory, before a command."""
 
     identity: tuple[int, int]
     hooks: Hooks
@@ -135,8 +135,8 @@ def neutralize(
     """
     with _opened(folder) as pinned:
         label = checker.label(folder)
-        kept = before.hooks if before else _older_hooks(pinned, since)
-        if hooks and _restore_hooks(pinned, kept):
+        older = before.hooks if before else _older_hooks(pinned, since)
+        if hooks and _restore_hooks(pinned, older):
             yield f"{'restored' if before and before.hooks else 'removed'} the hooks of {label}"
         files = before.files if before is not None else {}
         for name in POINTERS if files else ():
@@ -181,10 +181,12 @@ def _restore_config(folder: int, path: str, name: str, before: bytes | None, che
         replace_config(folder, name, before or b"")
         return "restored the readable content of"
     allowed = {*(read_settings(before or b"", checker.git) or ())}
-    unsafe = [each for each in settings if each not in allowed and _is_unsafe(each, path, checker.writable)]
+    unsafe = [setting for setting in settings if setting not in allowed and _is_unsafe(setting, path, checker.writable)]
     if not unsafe:
         return ""
-    if before is not None and [each for each in settings if each not in unsafe] == read_settings(before, checker.git):
+    if before is not None and [setting for setting in settings if setting not in unsafe] == read_settings(
+        before, checker.git
+    ):
         replace_config(folder, name, before)  # with its comments
         return f"removed {_keys(unsafe)} from"
     remaining = [setting for setting in settings if setting not in unsafe]

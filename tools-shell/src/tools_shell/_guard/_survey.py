@@ -45,7 +45,7 @@ class Survey:
     """What is known of the folders below `root`; links are not followed.
 
     A folder is listed again when its change time differs. Each look has a time limit: the folders at the top come
-    first, and what was left out is looked at next time. `is_complete` is False if the last look left folders out.
+    first, and the next look continues with the others. `is_complete` is False if the last look omitted folders.
     """
 
     def __init__(self, root: str, names: frozenset[str]) -> None:

@@ -9,9 +9,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-import tools_shell._sandbox._run_folder  # noqa: F401  (removes temporary files at exit, after the processes here)
 from tools_core import ToolError
 from tools_shell._process._run import GRACE
+from tools_shell._sandbox._run_folder import remove_unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -102,6 +102,7 @@ def end(ended: Iterable[Job]) -> None:
 
 
 jobs = Jobs()
+atexit.register(remove_unnamed)  # called after the next one
 atexit.register(jobs.end_run)
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=jobs.reset_after_fork)

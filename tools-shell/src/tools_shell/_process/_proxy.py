@@ -34,7 +34,7 @@ class Proxy:
         threading.Thread(target=self._serve, name="tools-shell proxy", daemon=True).start()
 
     def close(self) -> None:
-        """Accept no more connections; those that are open end with their clients."""
+        """Accept no more connections; open ones end with their clients."""
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         self._listener.close()

@@ -10,9 +10,9 @@ from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-import tools_shell._sandbox._run_folder  # noqa: F401  (removes temporary files at exit, after the processes here)
 from tools_core import ToolError
 from tools_shell._process._run import SLICE
+from tools_shell._sandbox._run_folder import remove_unnamed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -152,6 +152,7 @@ def _make_room(others: list[PythonSession], limit: int, surplus: list[Kernel]) -
 
 
 python_sessions = PythonSessions()
+atexit.register(remove_unnamed)  # called after the next one
 atexit.register(python_sessions.end_run)
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=python_sessions.reset_after_fork)

@@ -14,25 +14,25 @@ if TYPE_CHECKING:
 _MAX_LINE = 4096  # bytes of the first line of a script
 
 
-def missing_programs(shown: Sequence[str]) -> Iterator[str]:
+def missing_programs(visible: Sequence[str]) -> Iterator[str]:
     """Yield a sentence for each program on PATH that needs a file outside of the paths that a sandbox shows."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for folder in os.get_exec_path():
         with suppress(OSError):
             for name in sorted(os.listdir(folder)):
                 path = os.path.join(folder, name)
-                if name not in seen and os.path.isfile(path) and os.access(path, os.X_OK):
-                    seen.add(name)
-                    if reason := _reason(path, shown):
+                if name not in names and os.path.isfile(path) and os.access(path, os.X_OK):
+                    names.add(name)
+                    if reason := _reason(path, visible):
                         yield f"{path} does not start in a sandbox: {reason}"
 
 
-def _reason(path: str, shown: Sequence[str]) -> str:
-    if not is_inside(path, shown) and not is_inside(os.path.realpath(os.path.dirname(path)), shown):
+def _reason(path: str, visible: Sequence[str]) -> str:
+    if not is_inside(path, visible) and not is_inside(os.path.realpath(os.path.dirname(path)), visible):
         return "its folder is hidden"
     for role, program in (("link to", path), ("script for", _interpreter(path))):
         target = os.path.realpath(program) if program else ""
-        if target and not is_inside(target, shown):
+        if target and not is_inside(target, visible):
             return f"it is a {role} {target}, which is hidden"
     return ""
 

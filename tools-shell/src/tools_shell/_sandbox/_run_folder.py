@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CACHES = (".cache", ".npm", ".gradle", ".m2", ".ivy2", ".nuget", ".dotnet", ".gem", ".bundle", ".yarn", ".ipython")
 GIT_CONFIG = ".gitconfig"
 TMP, SHM = "/tmp", "/dev/shm"  # noqa: S108  (inside the sandbox)
-_MAX_AGE = 7 * 24 * 3600  # seconds after which the folder of a run that nobody has ended is removed
+_MAX_AGE = 7 * 24 * 3600  # seconds after which the folder of a run without an end is removed
 _MAX_FOLDERS, _DAY = 200, 24 * 3600
 _MAX_NAMES = 5  # in a message
 _UNNAMED = re.compile(r"[0-9a-f]{16}-.*")  # of runs that no other process can continue
@@ -33,8 +33,8 @@ _created: set[str] = set()
 class RunFolder:
     """A folder on disk with the folders `tmp`, `shm` and `home`, which sandboxes show under other paths."""
 
-    def __init__(self, path: str, shown: Sequence[str]) -> None:
-        """`shown` are the paths that a sandbox shows besides."""
+    def __init__(self, path: str, visible: Sequence[str]) -> None:
+        """`visible` are the other paths that a sandbox shows."""
         self.tmp, self.shm, self.home = f"{path}/tmp", f"{path}/shm", f"{path}/home"  # noqa: S108
         for folder in (self.tmp, self.shm):
             if not os.path.isdir(folder):
@@ -43,7 +43,7 @@ class RunFolder:
         for name in CACHES:
             os.makedirs(f"{self.home}/{name}", mode=0o700, exist_ok=True)
         os.utime(path)
-        mounted = {name for top in (TMP, SHM) for path in shown for name in _first_name(path, top)}
+        mounted = {name for top in (TMP, SHM) for path in visible for name in _first_name(path, top)}
         self._known = {*mounted, *self._entries()}
 
     @property
@@ -57,9 +57,9 @@ class RunFolder:
         self._known.update(new)
         if not new:
             return []
-        shown = ", ".join(path if path.isprintable() else ascii(path) for path in new[:_MAX_NAMES])
+        names = ", ".join(path if path.isprintable() else ascii(path) for path in new[:_MAX_NAMES])
         more = f" and {len(new) - _MAX_NAMES} more" if len(new) > _MAX_NAMES else ""
-        return [f"new outside the workspace, and removed with this run: {shown}{more}"]
+        return [f"new outside the workspace, and removed with this run: {names}{more}"]
 
     def write_git_settings(self, text: str) -> None:
         """Write the user's settings of git into the home."""
@@ -81,9 +81,9 @@ def _first_name(path: str, top: str) -> list[str]:
     return [f"{top}/{path[len(top) + 1 :].split('/', maxsplit=1)[0]}"] if path.startswith(f"{top}/") else []
 
 
-def run_folder(run_id: str, owner: str, shown: Sequence[str]) -> RunFolder:
+def run_folder(run_id: str, owner: str, visible: Sequence[str]) -> RunFolder:
     """Return the folder of an owner in a run, created on first use, outside of the paths that a sandbox shows."""
-    base = next((path for path in _bases() if not is_inside(os.path.realpath(path), shown)), _bases()[-1])
+    base = next((path for path in _bases() if not is_inside(os.path.realpath(path), visible)), _bases()[-1])
     try:
         os.makedirs(base, mode=0o700, exist_ok=True)
         status = os.lstat(base)
@@ -94,7 +94,7 @@ def run_folder(run_id: str, owner: str, shown: Sequence[str]) -> RunFolder:
             _make_room(base)
             os.makedirs(path, mode=0o700, exist_ok=True)
             _created.add(path)
-        return RunFolder(path, shown)
+        return RunFolder(path, visible)
     except OSError as error:
         message = f"temporary files cannot be stored in {base}: {error.strerror}; set TMPDIR to a folder that can be"
         raise ToolError(f"{message} written", "unavailable") from error
@@ -109,7 +109,7 @@ def remove_run_folders(run_id: str) -> None:
 
 
 def remove_unnamed() -> None:
-    """Remove the folders of this process that no other can use; those of named runs stay for a week."""
+    """Remove the folders of this process that no other can use; the folders of named runs remain for a week."""
     for path in {*_created}:
         if _UNNAMED.fullmatch(os.path.basename(path)):
             _remove(path)
@@ -121,7 +121,7 @@ def forget_after_fork() -> None:
 
 
 def _digest(run_id: str) -> str:
-    """Return a random run id as it is, so that it can be told from the digest of a name."""
+    """Return a random run id unchanged, which differs in length from the digest of a name."""
     if _UNNAMED.fullmatch(f"{run_id}-"):
         return run_id
     return sha256(run_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""The folders of the user's programs: toolchains, environments and what they need, but no secrets beside them."""
+"""The folders of the user's programs: toolchains and environments, without secrets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tools_shell._sandbox._packages import package_folders
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-# What version managers, package managers and compilers keep below the home.
+# Folders of version managers, package managers and compilers in the home.
 _IN_HOME = """
 .asdf .bun .cargo .deno .fnm .ghcup .goenv .jabba .jenv .juliaup .julia/juliaup .linuxbrew .nodenv .nvm .pyenv .rbenv
 .rustup .rvm .sdkman .volta .conda/envs anaconda3 mambaforge micromamba miniconda3 miniforge3 go/pkg/mod sdk
@@ -39,7 +39,7 @@ _MAX_ENTRIES = 2000  # of a folder of programs
 def toolchains(writable: Sequence[str], system: Sequence[str]) -> Iterator[str]:
     """Yield the folders and files that the user's programs need and that commands cannot replace.
 
-    `writable` are folders of commands, `system` those that are readable anyway. The user's home is never one of them.
+    `writable` are folders of commands, `system` folders are readable anyway. The user's home is never one of them.
     """
     home = os.path.realpath(os.path.expanduser("~"))
     chosen = [*_of_path(writable, system, home), *(f"{home}/{name}" for name in _IN_HOME.split())]
@@ -54,7 +54,7 @@ def toolchains(writable: Sequence[str], system: Sequence[str]) -> Iterator[str]:
 
 
 def _of_path(writable: Sequence[str], system: Sequence[str], home: str) -> Iterator[str]:
-    """Yield the folders of this Python and of PATH, what is above them, and what their links need."""
+    """Yield the folders of this Python and of PATH, their toolchains, and the targets of their links."""
     path = os.environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in [sys.prefix, sys.exec_prefix, sys.base_prefix, *filter(os.path.isabs, path)]:
         if passes_through(os.path.normpath(folder), writable):

@@ -90,8 +90,8 @@ def _own_environment(place: str, writable: Sequence[str]) -> Iterator[str]:
 def with_repository(sandbox: Sandbox, layout: Layout, root: str, script: str | None, *, is_alone: bool) -> Sandbox:
     """Return a sandbox with what git needs outside of the workspace.
 
-    If the repository begins above the workspace, a switch of branches cannot write the files beside it, and would go on
-    without them: only a script that `is_alone`, with git commands alone, can do that, and then to the whole tree.
+    If the repository begins above the workspace, a switch of branches cannot write the files beside it, and would
+    continue without them: only a script that `is_alone`, with git commands alone, can write the whole tree.
     """
     writable = [each for each in layout.directories if not is_inside(each, [root])]
     if layout.top and is_alone:
