@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class MovePath(FileTool):
-    """Move or rename a file, link or folder; missing folders are created.
+    """Move or rename a file, link or folder; missing folders are created. To keep the original, use a shell command.
 
-    Replaces an existing file only with overwrite=true, a folder never.
+    To replace the text of a file, use write_file. Replaces an existing file only with overwrite=true, a folder never.
     """
 
     destructive = True
