@@ -61,7 +61,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("summary", BAD.values(), ids=BAD)
-def test_a_bad_summary_changes_nothing_and_is_tried_again(summary, caplog):
+def test_a_bad_summary_changes_nothing_until_a_later_attempt(summary, caplog):
     replies = iter([summary, "They spoke about XYZZY."])
     model = ScriptedProvider(default=lambda request: next(replies) if is_summary(request) else "fine")
     session = Session(messages=long_history(turns=8))
@@ -110,13 +110,13 @@ def test_summaries_of_long_sessions_are_written_in_pieces():
 
 
 @pytest.mark.parametrize("window", [Window(summarize=True), Window()])
-def test_a_model_that_is_smaller_than_expected_gets_less(window):
+def test_a_model_smaller_than_expected_receives_fewer_messages(window):
     agent = Agent(Session(messages=long_history()), model=limited(8_000), window=window)
     assert agent.generate("hi").content == "fine"
     assert "hi" in agent.model.calls[-1].messages[-1].content
 
 
-def test_a_prompt_that_is_larger_than_the_model_is_shortened_in_the_middle():
+def test_a_prompt_larger_than_the_model_loses_its_middle():
     agent = Agent(model=limited(150_000), window=Window())
     prompt = f"Start. {'word ' * 400_000}The end."
     assert agent.generate(prompt).content == "fine"

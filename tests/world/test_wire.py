@@ -1,4 +1,4 @@
-"""Model servers as they are: what one model has sent never makes a session that another one refuses."""
+"""Real model servers: no reply of one model makes a session that another one refuses."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def say(text, finish="stop"):
 
 
 def part(name=None, arguments=None, **more):
-    """One piece of a call; what is None is left out."""
+    """One piece of a call, without members that are None."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     return {"type": "function", "function": function, **more}
 
 
 def calls(*pieces, finish="tool_calls"):
-    """A reply with calls, each piece in a chunk of its own."""
+    """A reply with calls, each piece in a separate chunk."""
     return [*(chunk({"role": "assistant", "tool_calls": [piece]}) for piece in pieces), chunk({}, finish)]
 
 
@@ -128,7 +128,7 @@ def connect(model_server):
     return connect
 
 
-# What goes out
+# Requests
 
 
 def history_of(name, body):
@@ -194,7 +194,7 @@ TEXTS = ["", " ", "\n\n", "\u200b", "\ufeff\u2060", "\u00a0", "ok", "\ud83d"]
 
 
 def odd_history():
-    """A conversation that other models, and an interrupted program, have left behind."""
+    """A conversation of other models and an interrupted program."""
     messages = [System(content="Be brief."), User(content="\n"), User(content="Hi"), System(content="\t")]
     for number, (id, arguments) in enumerate([*((id, {}) for id in IDS), *(("c", text) for text in MALFORMED)]):
         text = TEXTS[number % len(TEXTS)]
@@ -366,7 +366,7 @@ def test_gemini_receives_data_with_references_as_text():
     assert content["parts"][0]["functionResponse"]["response"] == {"output": '{"items":[{"$ref":"#/x"}]}'}
 
 
-def test_a_server_that_refuses_the_thoughts_of_its_own_reply_gets_the_request_without_them(connect):
+def test_thoughts_that_a_server_refuses_are_not_sent_again(connect):
     def answer(body):
         if any("reasoning_content" in message for message in body["messages"]):
             return {"error": {"message": "please remove the property", "code": 400}}
@@ -410,7 +410,7 @@ def test_thoughts_return_to_the_server_that_sent_them_only(connect):
     assert "secret" not in json.dumps(second.bodies)
 
 
-@pytest.mark.parametrize("inline", [True, False], ids=["in the delta of the call", "in a delta of its own"])
+@pytest.mark.parametrize("inline", [True, False], ids=["in the delta of the call", "in a separate delta"])
 @pytest.mark.parametrize("where", [{"index": 0}, {}, {"id": "f1"}], ids=["index", "nothing", "id"])
 def test_the_signature_of_a_call_returns_with_it(connect, inline, where):
     signature = {"extra_content": {"google": {"thought_signature": "SIG"}}}
@@ -422,7 +422,7 @@ def test_the_signature_of_a_call_returns_with_it(connect, inline, where):
     assert sent["extra_content"] == signature["extra_content"]
 
 
-# What comes in
+# Replies
 
 OSLO, ROME = '{"city":"Oslo"}', '{"city":"Rome"}'
 
@@ -460,7 +460,7 @@ OSLO, ROME = '{"city":"Oslo"}', '{"city":"Rome"}'
     }.items(),
     ids=lambda pair: pair[0],
 )  # fmt: skip
-def test_parallel_calls_stay_apart_whatever_identifies_them(connect, pieces):
+def test_parallel_calls_are_not_merged_without_ids_or_indexes(connect, pieces):
     provider = connect("openai", calls(*pieces[1], finish="stop"))
     *deltas, reply = provider.stream(Request(model="m", messages=[User(content="Hi")]))
     assert [call.arguments for call in reply.tool_calls] == [{"city": "Oslo"}, {"city": "Rome"}]
@@ -556,7 +556,7 @@ def test_text_that_only_comes_at_the_end_of_a_response_is_read(connect, events):
 
 
 @pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": 0}, {}])
-def test_tokens_are_estimated_if_the_server_reports_none(connect, usage):
+def test_a_budget_counts_estimates_without_reported_tokens(connect, usage):
     def endless(body):
         return [*calls(part("weather", "{}", id=str(len(body["messages"]))))[:-1], chunk({}, "tool_calls", usage=usage)]
 
@@ -566,8 +566,8 @@ def test_tokens_are_estimated_if_the_server_reports_none(connect, usage):
     assert 125 < response.usage.input_tokens < 700
     assert response.usage.is_estimated
     reported = {"prompt_tokens": 9, "completion_tokens": 1}
-    known = connect("openai", [*say("hi"), {"choices": [], "usage": reported}])
-    assert Agent(model=known).generate("word").usage == Usage(input_tokens=9, output_tokens=1)
+    reporting = connect("openai", [*say("hi"), {"choices": [], "usage": reported}])
+    assert Agent(model=reporting).generate("word").usage == Usage(input_tokens=9, output_tokens=1)
 
 
 def test_a_slow_consumer_of_a_stream_does_not_time_out(connect, monkeypatch):
@@ -587,7 +587,7 @@ def test_a_reply_that_names_calls_and_has_only_text_is_text(connect):
     assert Agent(model=provider).generate("Hi").content == "Hello"
 
 
-# What fails
+# Failures
 
 PAGE = "<!doctype html><html><body>LM Studio</body></html>"
 
@@ -613,7 +613,7 @@ def test_an_address_without_a_model_server_is_named_after_one_request(connect, n
         ({"error": {"message": "overloaded", "type": "overloaded_error"}}, "overloaded"),
     ],
 )
-def test_a_refusal_of_the_server_is_reported_once_with_what_to_do(connect, body, cause):
+def test_an_error_of_the_server_names_the_fix(connect, body, cause):
     provider = connect("openai", (400, json.dumps(body)), attempts=3)
     with pytest.raises(ProviderError, match=cause) as caught:
         list(provider.stream(Request(model="m", messages=[User(content="Hi")])))
@@ -636,7 +636,7 @@ def test_a_server_that_does_not_run_is_named_with_its_address():
         "input length and `max_tokens` exceed context limit",
     ],
 )
-def test_a_conversation_that_is_too_long_is_recognized(connect, text):
+def test_an_error_says_that_the_conversation_is_too_long(connect, text):
     provider = connect("openai", (400, json.dumps({"error": {"message": text}})))
     with pytest.raises(ProviderError) as caught:
         list(provider.stream(Request(model="m", messages=[User(content="Hi")])))

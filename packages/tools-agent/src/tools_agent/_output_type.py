@@ -12,7 +12,7 @@ from pydantic import PydanticUserError, TypeAdapter, ValidationError
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*\w*[ \t]*\n?(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _THOUGHTS = re.compile(r".*(?:</think(?:ing)?>|</thought>|</reasoning>|\[/THINK\])", re.DOTALL)
 _BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.DOTALL)
-_DECODER = json.JSONDecoder(strict=False)  # some models write line breaks in strings as they are
+_DECODER = json.JSONDecoder(strict=False)  # some models do not escape line breaks
 
 
 _HINT = "Reply either with text, or with JSON alone that matches this schema: {}"

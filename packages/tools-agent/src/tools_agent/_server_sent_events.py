@@ -76,4 +76,5 @@ def _data_of(event: Any) -> dict[str, Any]:
             return {"usage": usage.model_dump(), "total": total.model_dump()}
         case Interrupt(reason, _, pending):
             return {"reason": None if reason is None else str(reason), "pending": [dict(item) for item in pending]}
-    return {}
+        case _:
+            return {}

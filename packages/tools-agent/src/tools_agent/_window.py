@@ -120,7 +120,7 @@ class Window:
         return [message for group in groups[:first] for message in group]
 
     def _shortened(self, view: list[Any], room: int) -> list[Any]:
-        """Shorten the longest texts, those of results first, until the model can read all messages."""
+        """Shorten the longest texts, results first, until the model can read all messages."""
         sizes = [self.count(message) for message in view]
         while (total := sum(sizes)) > room:
             long = [index for index, message in enumerate(view) if len(str(message.content)) > _MIN_TEXT + 100]

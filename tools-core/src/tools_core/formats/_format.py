@@ -109,7 +109,7 @@ class Format(ABC):
     def reply(self, text: str, calls: Iterable[ToolCall] = (), tools: Tools = ()) -> list[dict[str, Any]]:
         """Return a model's answer, also another provider's, as messages of a later request: the inverse of `calls`.
 
-        All that providers reject is left out or replaced: blank text, and arguments that are not a JSON object.
+        Blank text is removed, and arguments that are not a JSON object are replaced, since providers reject them.
         `results` has the same ids.
         """
         if not self.chunk:

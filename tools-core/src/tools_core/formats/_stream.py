@@ -16,7 +16,7 @@ class AnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """What a chunk adds to the call at `index`: an id and a name as they are on the wire, or text of its arguments."""
+    """An addition to the call at `index`: an id and a name of the wire, or text of its arguments."""
 
     index: int
     id: str | None
@@ -64,7 +64,7 @@ class Stream:
 
     @property
     def members(self) -> list[dict[str, Any]]:
-        """What the provider has sent with each call and no call has, such as signatures."""
+        """Other members of each call, such as signatures."""
         return [part.members for part in self._parts]
 
     def begin(self, key: Any, id: object, name: str, arguments: Any = None) -> None:
@@ -96,7 +96,7 @@ class Stream:
             part = None
         elif part is not None and (name or part.is_named_again) and part.is_complete():
             if id_ and text == _as_text(part.arguments):
-                return  # the whole call once more
+                return  # a repetition of the whole call
             part.is_named_again = not text.strip()
             part = part if part.is_named_again else self._start(key, part.name)
         if part is None and (name or id_):

@@ -16,7 +16,7 @@ _log = logging.getLogger("tools_agent")
 
 
 class RunHooks:
-    """Call the hooks of a run's executor, and those of its callers around them."""
+    """Call the hooks of a run's executor, inside the hooks of its callers."""
 
     def __init__(self, hooks: Mapping[str, Sequence[Any]], name: str, run: Any, budget: Budget) -> None:
         self._hooks = hooks

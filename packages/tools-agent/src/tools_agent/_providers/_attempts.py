@@ -22,7 +22,7 @@ _NEEDS_REASONING = re.compile(r"reasoning_content.*(missing|passed back)|missing
 
 
 class Api(Protocol):
-    """What attempts need from a provider."""
+    """The parts of a provider that attempts need."""
 
     name: ClassVar[str]
     reply: ClassVar[type[Reply]]
@@ -52,7 +52,7 @@ class Attempts:
     """The arguments of the SDK's function, and the reply of the current attempt.
 
     If the API refuses the original parts of earlier replies, such as the signature of another account, the request is
-    sent once more without them.
+    repeated without them.
     """
 
     def __init__(self, provider: Api, request: Request) -> None:

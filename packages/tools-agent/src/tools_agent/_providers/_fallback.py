@@ -77,7 +77,7 @@ class FallbackProvider:
                 await provider.aclose()  # type: ignore[attr-defined]
 
     def _next(self, failures: list[ProviderError], error: ProviderError) -> Retrying:
-        """Keep an error, and return the event of the next attempt; raises if there is none."""
+        """Record an error, and return the event of the next attempt; raises after the last one."""
         failures.append(error)
         if self._when is not None and not self._when(error):
             raise error

@@ -10,7 +10,7 @@ _forbidden: list[Forbidden] = []
 
 
 class Forbidden:
-    """What `forbid_requests` returns: leave it as a context manager to allow requests again."""
+    """The effect of `forbid_requests`, which ends with its `with` statement."""
 
     def __init__(self, allowed: frozenset[str]) -> None:
         self.allowed = allowed

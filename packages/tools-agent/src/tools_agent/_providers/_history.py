@@ -105,7 +105,7 @@ def with_own_parts(
 ) -> list[dict[str, Any]]:
     """Return the parts of a reply as its server sent them, without empty ones.
 
-    Their calls have the ids, names and arguments of the encoded calls. Thoughts at the end are left out: the APIs
+    Their calls have the ids, names and arguments of the encoded calls. Thoughts at the end are removed: the APIs
     require something after them.
     """
     calls = [part for part in encoded if is_call(part)]

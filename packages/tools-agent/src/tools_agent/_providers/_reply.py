@@ -86,7 +86,7 @@ class Reply(ABC):
             yield TextDelta(delta)
 
     def end(self, *, is_done: bool) -> Iterator[Delta]:
-        """Yield the text that was held back; `is_done` if the server has said that this was all."""
+        """Yield the rest of the text; `is_done` if the server has reported the end."""
         if self._half:
             self._half = ""
             yield from self.text("\ufffd")

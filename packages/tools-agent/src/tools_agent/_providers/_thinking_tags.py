@@ -35,12 +35,12 @@ class ThinkingTags:
         while self._pending is not None:
             if self._end is not None:
                 thought, tag, rest = self._pending.partition(self._end)
-                kept = "" if tag else _start_of(self._end, thought)
-                thought = thought.removesuffix(kept)
+                start = "" if tag else _start_of(self._end, thought)
+                thought = thought.removesuffix(start)
                 if thought:
                     self._thoughts.append(thought)
                     yield ReasoningDelta(thought)
-                self._pending = rest if tag else kept
+                self._pending = rest if tag else start
                 if not tag:
                     return
                 self._end = None
@@ -56,7 +56,7 @@ class ThinkingTags:
                 yield from self._text(pending)
 
     def close(self) -> Iterator[Delta]:
-        """Yield the text that was held back; thoughts that never ended are the reply itself."""
+        """Yield the rest of the text; thoughts that never ended are the reply itself."""
         pending, self._pending = self._pending, None
         if self._end is not None and (text := "".join(self._thoughts) + (pending or "")).strip():
             yield from self._text(text.lstrip())
