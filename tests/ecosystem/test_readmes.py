@@ -16,6 +16,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -75,8 +76,9 @@ def run_python(text, shell, location):
     name = re.match(r"# (\w+\.py)\n", text)
     program = shell.folder / (name[1] if name else "block.py")
     program.write_text(text, encoding="utf-8")
-    output, code = shell.run(f"python {program.name}")
-    assert code == 0, f"{location}\n{output}"
+    with tempfile.NamedTemporaryFile(encoding="utf-8", mode="r") as errors:  # such as the log of a bug in a tool
+        output, code = shell.run(f"python {program.name} 2>{errors.name}")
+        assert code == 0, f"{location}\n{output}\n{errors.read()}"
     if not name:
         program.unlink()
     assert not re.search(r"^\s*# > ", text, re.MULTILINE), (
