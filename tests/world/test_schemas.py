@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools_core import schema
+from tools_core import schema, tool
 
 INTERSECTION = {  # z.object(...).and(z.object(...))
     "type": "object",
@@ -78,3 +78,17 @@ def test_a_schema_that_refers_to_itself_covers_its_own_members():
     validator = schema.compile(recursive)
     assert validator.is_valid({"next": {"next": {}}})
     assert not validator.is_valid({"next": {"other": 1}})
+
+
+def test_a_boolean_is_the_schema_of_a_parameter():
+    def find(**arguments):
+        """Find.
+
+        Args:
+            anything: Any value.
+        """
+
+    properties = {"anything": True, "never": False}
+    find_tool = tool(find, input_schema={"properties": properties, "additionalProperties": False})
+    assert find_tool.description == "Find.\n\nanything: Any value."
+    assert find_tool.call(anything=[1]).ok and not find_tool.call(never=1).ok

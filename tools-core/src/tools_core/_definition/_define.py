@@ -70,9 +70,11 @@ def _add_texts(spec: Spec, signature: Signature, texts: Mapping[str, str], *, ha
     properties = spec.input_schema["properties"]
     names = {name for name in signature.defaults if name not in properties}  # such as that of the Context
     for name, schema in properties.items():
-        if name in texts and "description" not in schema and not has_schema:
+        is_described = isinstance(schema, dict) and "description" in schema  # a schema may be a boolean
+        if name in texts and not is_described and not has_schema:
             properties[name] = {**schema, "description": texts[name]}
-        if "description" in properties[name]:
+            is_described = True
+        if is_described:
             names.add(name)
     spec.unused_docs = [name for name in texts if name not in names]
 
