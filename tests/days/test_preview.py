@@ -79,13 +79,13 @@ def test_three_hundred_files_are_sorted_with_mistakes_and_half_is_applied(day, r
         ("bash", {"command": "rm *.log nothing"}),  # deletes too much, and fails
         ("read_file", {"path": "text/txt-1.txt"}),
         ("edit_file", {"path": "text/txt-1.txt", "old_string": "line", "new_string": "edited"}),
-        ("write_file", {"path": str(day.workspace / "outside.txt"), "content": "x"}),  # the original: refused
+        ("write_file", {"path": str(day.workspace / "outside.txt"), "content": "x"}),  # means the copy
     )
     assert response.content == "Done."
     assert files_of(day.workspace) == before
     changes = copy.changes()
     kinds = [change.kind for change in changes if change.type == "file"]
-    assert (kinds.count("renamed"), kinds.count("deleted"), kinds.count("added")) == (199, 101, 1)
+    assert (kinds.count("renamed"), kinds.count("deleted"), kinds.count("added")) == (199, 101, 2)
     copy.apply(["text"], title="half")
     assert len(os.listdir(day.workspace / "text")) == 100
     assert (day.workspace / "text/txt-1.txt").read_text().endswith("edited\n")
