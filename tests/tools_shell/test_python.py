@@ -248,7 +248,8 @@ def test_an_interpreter_that_the_system_cannot_execute_is_unavailable(root, tmp_
     text.write_text("this is no program\n")
     text.chmod(0o755)
     result = Python(root, interpreter=text, sandbox="none").call(code="1")
-    assert (result.error_type, result.error) == ("unavailable", f"{text} cannot be started: Exec format error")
+    assert result.error_type == "unavailable"
+    assert result.error.startswith(f"{text} cannot be started: Exec format error; pass")
 
 
 def test_a_missing_interpreter_raises_in_the_constructor(root):

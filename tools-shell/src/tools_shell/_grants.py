@@ -11,7 +11,7 @@ from tools_shell._settings import Sandbox
 if TYPE_CHECKING:
     from tools_shell._settings import Level
 
-_KEYS = ("network", "protected", "readable", "writable")
+_KEYS = ("network", "protected", "python", "readable", "writable")
 
 
 def granted(level: Level | None = None) -> Sandbox:
@@ -20,10 +20,7 @@ def granted(level: Level | None = None) -> Sandbox:
     The grants are those in `[sandbox]` of the user's settings, and in ASK_TOOLS_NETWORK, ASK_TOOLS_READABLE and
     ASK_TOOLS_WRITABLE, which `--network`, `--allow-read` and `--allow-write` set. Raises ValueError for wrong ones.
     """
-    settings = user_settings("sandbox")
-    for name in settings:
-        if name not in _KEYS:
-            raise ValueError(f"[sandbox] of settings.toml: unknown key {name!r}; the keys are {', '.join(_KEYS)}")
+    settings = _settings()
     return Sandbox(
         level=level or cast("Level", os.environ.get("ASK_TOOLS_ISOLATION") or "sandboxed"),
         network=_network(settings.get("network", False)),
@@ -31,6 +28,25 @@ def granted(level: Level | None = None) -> Sandbox:
         writable=_paths(settings, "writable"),
         protected=PROTECTED | _names(settings),
     )
+
+
+def granted_python() -> str | None:
+    """Return the interpreter for the user's code, the name of a program or an absolute path, if settings name one."""
+    named = _settings().get("python")
+    if named is None:
+        return None
+    path = os.path.expanduser(named) if isinstance(named, str) else ""
+    if not path or (os.path.basename(path) != path and not os.path.isabs(path)):
+        raise ValueError("[sandbox] of settings.toml: python must be a name, or an absolute path")
+    return path
+
+
+def _settings() -> dict[str, Any]:
+    settings = user_settings("sandbox")
+    for name in settings:
+        if name not in _KEYS:
+            raise ValueError(f"[sandbox] of settings.toml: unknown key {name!r}; the keys are {', '.join(_KEYS)}")
+    return settings
 
 
 def _network(setting: Any) -> bool | tuple[str, ...]:

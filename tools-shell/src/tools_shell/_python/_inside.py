@@ -51,6 +51,7 @@ class Interpreter:
 
     def serve(self) -> int:
         """Serve requests until the channel is closed or the last one was served; return the exit code."""
+        os.write(self._channel, b" ")  # it has started
         for request in open(self._channel, "rb", closefd=False):  # noqa: SIM115
             is_last, code = eval(request)  # noqa: S307  (written by the host)
             reply, status = self._answer(code, is_last=is_last)

@@ -37,11 +37,16 @@ _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv
 
 
 class Kernel:
-    """Not thread-safe. A kernel that does not reply is ended, and `lost` has the reason."""
+    """Not thread-safe. A kernel that does not reply is ended, and `lost` has the reason.
+
+    `has_started` is False if the program is no Python that the kernel supports.
+    """
 
     def __init__(self, command: Command, stdin: bytes = b"") -> None:
         self.isolation = command.isolation
+        self.program = command.arguments[0]
         self.lost: str | None = None
+        self.has_started = False
         self._output = Output()  # of the running code
         self._heard = bytearray()
         self._channel, theirs = socket.socketpair()
@@ -55,7 +60,7 @@ class Kernel:
             self._channel.close()
             raise
         self._channel.setblocking(False)
-        channel = {self._channel.fileno(): self._heard.extend}
+        channel = {self._channel.fileno(): self._hear}
         self._pump = Pump(self.process, self._add, stdin, more=channel)
 
     def is_alive(self, output: Output) -> bool:
@@ -164,6 +169,10 @@ class Kernel:
     def _add(self, chunk: bytes) -> None:
         self._output.add(chunk)
 
+    def _hear(self, chunk: bytes) -> None:
+        self.has_started = True
+        self._heard += chunk
+
 
 @functools.cache
 def _program() -> str:
@@ -184,17 +193,14 @@ def _parsed(data: bytearray) -> Reply | None:
     return reply
 
 
-def executable(path: str | os.PathLike[str] | None) -> str:
-    """Return the interpreter for a program or virtual environment, by default that of this process; or ToolError."""
-    if path is None and not sys.executable:
-        raise ToolError("sys.executable is empty; pass Python(interpreter=...)", "unavailable")
+def executable(path: str | os.PathLike[str] | None) -> str | None:
+    """Return the interpreter for a program or virtual environment, by default that of this process, if there is one."""
+    if not (path or sys.executable):
+        return None
     program = os.path.abspath(os.path.expanduser(path or sys.executable))
     if os.path.isdir(program):
         program = os.path.join(program, "bin", "python")
-    if not os.access(program, os.X_OK):
-        message = f"there is no Python at {os.fspath(path or program)!r}; pass another one as Python(interpreter=...)"
-        raise ToolError(message, "unavailable")
-    return program
+    return program if os.path.isfile(program) and os.access(program, os.X_OK) else None
 
 
 def project_python(root: str) -> str | None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import base64
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_core import Context, Image, Limits, Result, ToolError
-from tools_core.files import workspace_path
+from tools_core.files import config_path, workspace_path
+from tools_shell._grants import granted_python
 from tools_shell._output import Output
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
 from tools_shell._python._kernel import Kernel, executable, folders_of, project_python
 from tools_shell._python._python_sessions import Key, python_sessions
 from tools_shell._redactor import encoded
-from tools_shell._report import exit_of, report
+from tools_shell._report import exit_of, exit_text, report
+from tools_shell._settings import Sandbox
 from tools_shell._tools._shell_tool import ShellTool
 from tools_shell._workspace import owner_of
 
@@ -50,19 +53,43 @@ class Python(ShellTool):
     ) -> None:
         """`interpreter` is a program or the folder of a virtual environment.
 
-        By default it is that of `.venv` or `venv` in the workspace, if that has Python 3.11 or later, or else that of
-        this process.
+        By default it is `python` in `[sandbox]` of the user's settings, unless `sandbox` is a Sandbox; or that of
+        `.venv` or `venv` in the workspace, if that has Python 3.11 or later; or else that of this process.
         """
         super().__init__(root, **settings)
         self._env.setdefault("MPLBACKEND", "Agg")  # draw figures into images, not windows
-        self._interpreter = None if interpreter is None else executable(interpreter)
+        is_for_users = interpreter is None and not isinstance(settings.get("sandbox"), Sandbox)
+        self._named = granted_python() if is_for_users else None
+        self._interpreter = None if interpreter is None else self._program(interpreter)
 
     def _interpreter_of(self, context: Context) -> str:
-        """Return the interpreter of the workspace's virtual environment, or else that of this process."""
-        return project_python(workspace_path(self._root or context.workspace)) or executable(None)
+        """Return the interpreter for code in a workspace; ToolError if there is none."""
+        if self._interpreter is not None:
+            return self._interpreter
+        if self._named is not None:
+            import shutil  # rare
+
+            path = self._named if os.path.isabs(self._named) else shutil.which(self._named)
+            if path is None:
+                raise self._unavailable(f"there is no {self._named!r} on PATH")
+            return self._program(path)
+        return project_python(workspace_path(self._root or context.workspace)) or self._program(None)
+
+    def _program(self, path: str | os.PathLike[str] | None) -> str:
+        """Return the program for an interpreter or environment, by default that of this process; or ToolError."""
+        if (program := executable(path)) is not None:
+            return program
+        place = os.fspath(path or sys.executable or "sys.executable")
+        raise self._unavailable(f"there is no Python at {place!r}")
+
+    def _unavailable(self, problem: str) -> ToolError:
+        advice = "pass Python 3.11 or later as Python(interpreter=...)"
+        if self._named is not None:
+            advice = f"python in [sandbox] of {config_path('settings.toml')} must name Python 3.11 or later"
+        return ToolError(f"{problem}; {advice}", "unavailable")
 
     def _approval_settings(self) -> dict[str, Any]:
-        return {**super()._approval_settings(), "interpreter": self._interpreter}
+        return {**super()._approval_settings(), "interpreter": self._interpreter or self._named}
 
     def execute(
         self,
@@ -79,7 +106,7 @@ class Python(ShellTool):
         if session and (stdin or workdir != "."):
             message = "session excludes stdin and workdir: use os.chdir, or omit session"
             raise ToolError(message, "validation_error")
-        python = self._interpreter or self._interpreter_of(context)
+        python = self._interpreter_of(context)
         limit = limit_of(timeout, context.remaining)  # without the time to prepare the sandbox
         output = Output(self.redactor())
         cancelled = output.watch(context)
@@ -125,7 +152,7 @@ class Python(ShellTool):
         limit = limit_of(_FOREVER, context.remaining)
         output = Output(self.redactor())
         cancelled = output.watch(context)
-        python = self._interpreter or executable(None)
+        python = self._interpreter or self._program(None)
         kernel = self._start(python, context, ".", b"", env=env, descriptors=descriptors)
         outcome, reply = kernel.run(setup, output, limit, cancelled)
         if reply is None or "traceback" in reply:
@@ -144,6 +171,8 @@ class Python(ShellTool):
         more: Mapping[str, Any],
         notes: list[str],
     ) -> Result:
+        if reply is None and outcome.reason is None and not kernel.has_started:
+            raise self._unavailable(_failed_start(kernel, outcome, output))
         images = [Image(base64.b64decode(image)) for image in (reply or {}).pop("images", "").split()]
         facts = {name: self.redactor().clean(text) for name, text in (reply or {}).items()}
         record: dict[str, Any] = {"value": facts.get("value"), **more}
@@ -181,7 +210,16 @@ class Python(ShellTool):
             ) as command:
                 remaining = ()  # the kernel closes them
                 environment = {**command.environment, **(env or {})}
-                return Kernel(command._replace(environment=environment, extra=descriptors), stdin)
+                try:
+                    return Kernel(command._replace(environment=environment, extra=descriptors), stdin)
+                except OSError as error:
+                    raise self._unavailable(f"{python} cannot be started: {error.strerror or error}") from error
         finally:
             for descriptor in remaining:
                 os.close(descriptor)
+
+
+def _failed_start(kernel: Kernel, outcome: Outcome, output: Output) -> str:
+    first_line = output.text().strip().partition("\n")[0]
+    message = f"{kernel.program} did not start ({exit_text(exit_of(outcome.returncode))})"
+    return f"{message}: {first_line}" if first_line else message
