@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from os.path import exists
 
 import pytest
 
@@ -340,3 +341,25 @@ def test_an_alias_of_a_session_works_in_the_next_call(day):
 def test_a_failure_without_a_network_is_explained_through_a_pipe(content):
     script = "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 3)' 2>&1 | tail -1"
     assert "this sandbox has no network" in content("bash", command=script)
+
+
+@pytest.mark.parametrize(
+    ("command", "remark"),
+    [
+        ("ls -d ~/.gitconfig && echo x > ~/.bashrc", "only the workspace, /tmp and caches can be written"),
+        ("echo .git/config && mkdir ~/new", "only the workspace, /tmp and caches can be written"),
+        ("echo x > .git/hooks/pre-commit", "git's hooks and configuration are read-only"),
+        ("git config core.editor vi; sh -c 'exit 1'", "git's hooks and configuration are read-only"),
+    ],
+)
+def test_a_refused_change_is_explained_by_what_refused_it(day, command, remark):
+    day.repository({"a": "1\n"})
+    assert remark in day.call("bash", command=command).content
+
+
+def test_programs_of_the_system_find_their_settings_in_etc(day):
+    found = day.bash("cd /etc && ls -d bash.bashrc inputrc terminfo magic maven/m2.conf fstab shadow 2>/dev/null; true")
+    installed = [
+        name for name in ("bash.bashrc", "inputrc", "terminfo", "magic", "maven/m2.conf") if exists(f"/etc/{name}")
+    ]
+    assert sorted(found.split()) == sorted(installed)

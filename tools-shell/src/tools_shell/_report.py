@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ _NO_NETWORK = (
 _END = 4_000  # characters of output in which errors are looked for
 _ROOM = 200  # characters for what joins the parts of a text
 _READ_ONLY = ("read-only file system", "device or resource busy")
+_OF_GIT = re.compile(r"\.git/|: unable to (?:create|unlink)").search
 
 
 def exit_of(status: int | None) -> dict[str, Any]:
@@ -121,8 +123,9 @@ def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[s
             yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
     if not has_failed:
         return
-    if isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
-        if ".git" in lowered:
+    refused = [line for line in lowered.splitlines() if any(message in line for message in _READ_ONLY)]
+    if isolation.bubblewrap is not None and refused:
+        if any(_OF_GIT(line) for line in refused):
             yield (
                 "git's hooks and configuration are read-only in this sandbox, and for commands that change all files a "
                 "repository that begins above the workspace; `git remote add` or `git switch` work in a script of git "

@@ -27,8 +27,9 @@ _SYSTEM = (
 _ETC = """
 alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf hosts services protocols localtime
 timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
-pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types profile gitconfig perl python3* texmf
-*-release *_version wgetrc
+pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types magic magic.mime profile gitconfig perl python3*
+texmf *-release *_version wgetrc bash.bashrc inputrc terminfo groff sgml xml maven/m2.conf maven/logging ImageMagick-*
+R php ghc erlang lua* postgresql-common
 """
 # Commands of git that change files in the whole work tree.
 _OF_THE_TREE = re.compile(
