@@ -555,6 +555,48 @@ def test_text_that_only_comes_at_the_end_of_a_response_is_read(connect, events):
     assert reply.content == "".join(delta.content for delta in deltas if isinstance(delta, TextDelta)) == "Hello"
 
 
+def test_a_byte_order_mark_before_a_reply_is_not_part_of_it(connect):
+    page = "\ufeff" + "".join(f"data: {json.dumps(event)}\n\n" for event in say("fine"))
+    *_, reply = connect("openai", (200, page)).stream(Request(model="m", messages=[User(content="Hi")]))
+    assert reply.content == "fine"
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+def test_a_reply_is_kept_if_the_numbers_of_its_tokens_make_no_sense(connect, name):
+    words = {"gemini": ("promptTokenCount", "candidatesTokenCount"), "openai": ("prompt_tokens", "completion_tokens")}
+    numbers = [None, "12", -3] if name == "gemini" else [None, "x", "12", -3, 1.5, [], {}, float("inf"), float("nan")]
+    for number in numbers:
+        usage = dict.fromkeys(words.get(name, ("input_tokens", "output_tokens")), number)
+        events = json.loads(json.dumps(FINE[name]))
+        events[-2 if name == "anthropic" else -1] |= {"usage": usage, "usageMetadata": usage}
+        if name == "openai-responses":
+            events[-1]["response"]["usage"] = usage
+        *_, reply = connect(name, events).stream(Request(model="m", messages=[User(content="Hi")]))
+        assert reply.content == "fine"
+        assert (reply.usage.output_tokens == 12) == (number == "12")
+        assert min(reply.usage.input_tokens, reply.usage.output_tokens) >= 0
+
+
+def test_numbers_of_tokens_that_the_sdk_refuses_are_an_error_of_the_provider(connect):
+    events = json.loads(json.dumps(FINE["gemini"]))
+    events[-1]["usageMetadata"] = {"promptTokenCount": "x"}
+    with pytest.raises(ProviderError, match="promptTokenCount"):
+        list(connect("gemini", events).stream(Request(model="m", messages=[User(content="Hi")])))
+
+
+@pytest.mark.parametrize(
+    "events", [calls(part(3, "{}", id="a")), say("fine", finish=3), calls(part({"a": 1}, "{}", id="a"))], ids=str
+)
+def test_a_reply_with_members_of_wrong_types_is_read_or_an_error_of_the_provider(connect, events):
+    provider = connect("openai", events)
+    try:
+        *_, reply = provider.stream(Request(model="m", messages=[User(content="Hi")]))
+    except ProviderError as error:
+        assert "name" in str(error)
+    else:
+        assert (reply.content, reply.stop_reason) == ("fine", "3")
+
+
 @pytest.mark.parametrize("usage", [None, {"prompt_tokens": 0, "completion_tokens": 0}, {}])
 def test_a_budget_counts_estimates_without_reported_tokens(connect, usage):
     def endless(body):

@@ -19,7 +19,7 @@ from tools_agent._providers._encoding import (
 )
 from tools_agent._providers._history import searches, with_own_parts
 from tools_agent._providers._provider import Request
-from tools_agent._providers._reply import Reply
+from tools_agent._providers._reply import Reply, count
 from tools_agent._providers._sdk_provider import SDKProvider
 from tools_core import ToolCall
 from tools_core.formats import Format, anthropic, anthropic_strict, argument_object
@@ -94,9 +94,10 @@ class _Reply(Reply):
         elif kind == "citations":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
 
-    def _count(self, usage: Mapping[str, Any] | None) -> None:
+    def _count(self, usage: Any) -> None:
         """Note the tokens so far, which later events repeat or raise."""
-        self._usage |= {key: value for key, value in (usage or {}).items() if isinstance(value, int)}
+        numbers = usage if isinstance(usage, Mapping) else {}
+        self._usage |= {key: count(numbers, key) for key, value in numbers.items() if value is not None}
         read, creation = (self._usage.get(f"cache_{word}_input_tokens", 0) for word in ("read", "creation"))
         self.usage = Usage(
             input_tokens=self._usage.get("input_tokens", 0) + read + creation,

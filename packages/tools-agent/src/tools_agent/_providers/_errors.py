@@ -47,6 +47,8 @@ def provider_error(error: Exception, provider: str, address: str) -> ProviderErr
         return unreadable(provider, address, not_json.doc)
     if isinstance(error, TypeError | ValueError) and _UNKNOWN_SETTING.search(str(error)):
         return ProviderError(f"{provider}: the SDK rejects a name in `settings`: {error}")
+    if type(error).__name__ == "ValidationError" and str(getattr(error, "title", "")).endswith("Response"):  # Gemini's
+        return ProviderError(f"{provider}: expected an event of its API, the server sent something else: {error}")
     if _CONNECTION.isdisjoint(base.__name__ for base in type(error).__mro__):
         raise error
     return _connection_error(error, provider, address)

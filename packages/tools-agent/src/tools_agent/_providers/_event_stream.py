@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,6 +31,7 @@ class EventDecoder:
         self._data: list[bytes] = []  # of an event whose JSON is incomplete
         self._other: list[bytes] = []  # lines that are not part of an event
         self._is_empty = True
+        self._is_first = True
 
     def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
         """Yield the events that are complete."""
@@ -51,6 +53,8 @@ class EventDecoder:
         yield from whole if isinstance(whole, list) else [whole]
 
     def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+        line = line.removeprefix(BOM_UTF8) if self._is_first else line
+        self._is_first = False
         if line.startswith(b"data:"):
             self._data.append(line[5:].strip())
             text = b"\n".join(self._data)

@@ -20,7 +20,7 @@ from tools_agent._providers._encoding import (
 )
 from tools_agent._providers._history import with_own_parts
 from tools_agent._providers._provider import Request
-from tools_agent._providers._reply import Reply
+from tools_agent._providers._reply import Reply, count
 from tools_agent._providers._sdk_provider import SDKProvider
 from tools_core.formats import Format, gemini
 from tools_core.text import is_blank
@@ -70,9 +70,9 @@ class _Reply(Reply):
     def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
         if usage := chunk.get("usageMetadata"):
             self.usage = Usage(
-                input_tokens=usage.get("promptTokenCount", 0) + usage.get("toolUsePromptTokenCount", 0),
-                output_tokens=usage.get("candidatesTokenCount", 0) + usage.get("thoughtsTokenCount", 0),
-                cache_read_tokens=usage.get("cachedContentTokenCount", 0),
+                input_tokens=count(usage, "promptTokenCount", "toolUsePromptTokenCount"),
+                output_tokens=count(usage, "candidatesTokenCount", "thoughtsTokenCount"),
+                cache_read_tokens=count(usage, "cachedContentTokenCount"),
             )
         if chunk.get("promptFeedback", {}).get("blockReason"):
             self.stop = "SAFETY"

@@ -19,7 +19,7 @@ from tools_agent._providers._encoding import (
     with_settings,
 )
 from tools_agent._providers._provider import Request
-from tools_agent._providers._reply import Reply
+from tools_agent._providers._reply import Reply, count
 from tools_agent._providers._sdk_provider import SDKProvider
 from tools_agent._providers._thinking_tags import ThinkingTags, without_thoughts
 from tools_core.formats import Format, openai, openai_strict
@@ -140,10 +140,14 @@ def _item(items: list[dict[str, Any]], delta: Mapping[str, Any]) -> dict[str, An
     return items[-1]
 
 
-def read_usage(usage: Mapping[str, Any], prompt: str, output: str) -> Usage:
+def read_usage(usage: Any, prompt: str, output: str) -> Usage:
     """Return the tokens of a reply; `prompt` and `output` are the names of their numbers."""
-    cached = (usage.get(f"{prompt}_details") or {}).get("cached_tokens") or 0
-    return Usage(input_tokens=usage.get(prompt) or 0, output_tokens=usage.get(output) or 0, cache_read_tokens=cached)
+    details = usage.get(f"{prompt}_details") if isinstance(usage, Mapping) else None
+    return Usage(
+        input_tokens=count(usage, prompt),
+        output_tokens=count(usage, output),
+        cache_read_tokens=count(details, "cached_tokens"),
+    )
 
 
 def _joined(messages: list[dict[str, Any]], *, is_mistral: bool) -> list[dict[str, Any]]:

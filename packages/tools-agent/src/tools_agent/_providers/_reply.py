@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -14,6 +15,13 @@ from tools_agent._providers._errors import reported_error
 from tools_agent._providers._provider import ProviderError, Request
 from tools_core.formats import AnswerError, Format
 from tools_core.text import sendable
+
+
+def count(usage: Any, *names: str) -> int:
+    """Return the sum of numbers in the usage that a server reports; what is no number of tokens counts as zero."""
+    values = [usage.get(name) for name in names] if isinstance(usage, Mapping) else []
+    numbers = [int(value) if isinstance(value, str) and value.isdecimal() else value for value in values]
+    return sum(int(number) for number in numbers if isinstance(number, int | float) and 0 <= number < math.inf)
 
 
 class Reply(ABC):
@@ -99,13 +107,14 @@ class Reply(ABC):
         if self.stop is None:
             reason = "the server sent nothing" if self._is_empty else "the connection was cut before the reply ended"
             raise ProviderError(f"{self.provider}: {reason}", retryable=True)
-        stop = self.stops.get(self.stop, self.stop)
+        stop = str(self.stop)  # some servers send a number
+        stop = self.stops.get(stop, stop)
         if stop == "error":
             raise ProviderError(f"{self.provider}: the server ended the reply with an error", retryable=True)
         is_refused = stop in ("refusal", "content_filter")
         try:
             calls = () if is_refused else self.calls.calls
-        except AnswerError as error:
+        except (AnswerError, TypeError) as error:  # cut off, or a name that is no text
             raise ProviderError(f"{self.provider}: {error}") from None
         if stop == "tool" and not calls and self.texts:
             stop = "stop"
