@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from html import escape
 from urllib.parse import quote, quote_plus
 
@@ -190,6 +191,15 @@ SECRETS = [
     f"export DB_PASSWORD='{BODY}'",
     f'{{"password": "a\\"b{BODY}"}}',
     f"Authorization: Bearer {BODY}",
+    f"machine example.org login ann password {BODY}",
+    f"<password>{BODY} and more</password>",
+    f"set -gx API_TOKEN {BODY}",
+    f"setx API_TOKEN {BODY}",
+    f'api_keys = ["{BODY}", "{BODY}"]',
+    f"tskey-auth-{BODY}",
+    f"ATATT3{BODY}",
+    f"nvapi-{BODY}",
+    f"https://discord.com/api/webhooks/123456/{BODY}",
 ]
 
 
@@ -230,7 +240,7 @@ def test_secrets_are_in_no_recording_however_they_are_written(workspace, secret)
 def test_secrets_of_the_environment_are_in_no_recording_in_any_encoding(workspace, monkeypatch, secret):
     monkeypatch.setenv("SERVICE_TOKEN", secret)
     forms = [secret, json.dumps(secret), json.dumps(json.dumps(secret)), json.dumps(secret, ensure_ascii=False)]
-    forms += [quote(secret), quote_plus(secret), escape(secret)]
+    forms += [quote(secret), quote_plus(secret), escape(secret), b64encode(secret.encode()).decode().rstrip("=")]
     entries = [json.loads(line) for line in recording_of(workspace, " and ".join(forms)).read_text().split("\n")[:-1]]
     text = json.dumps(entries, ensure_ascii=False)
     assert [form for form in forms if form.strip('"') in text or json.dumps(form)[1:-1] in text] == []

@@ -35,8 +35,8 @@ class RecordingProvider:
 
     The file is replaced, or continued with `append`; only its owner can read it. Results of tools are recorded with
     the next request, which has them. Hidden are the values of environment variables with secret names and `secrets`,
-    also as JSON or in an address; values of names that look secret; passwords in addresses, well-known tokens and
-    private keys.
+    also as JSON, in base64 or in an address; values of names that look secret; passwords in addresses, well-known
+    tokens and private keys.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
@@ -32,6 +33,8 @@ _TOKENS = r"""(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4}))(?P<secr
     | SG\.[\w-]{16,}\.[\w-]{16,} | SK[0-9a-f]{32} | key-[0-9a-f]{32} | \d{8,10}:AA[\w-]{30,}
     | do[oprt]_v1_\w{16,} | shp(?:at|ca|pa|ss)_\w{16,} | sq0[a-z]{3}-[\w-]{16,} | dapi[0-9a-f]{32} | lin_api_\w{16,}
     | ntn_\w{16,} | PMAK-[\w-]{16,} | gl(?:sa|c)_[\w=]{16,} | sntry[su]_[\w=.-]{16,} | sbp_\w{16,}
+    | tskey-[\w-]{16,} | A[TC][AC]TT3[\w=-]{16,} | nvapi-[\w-]{16,}
+    | https://discord(?:app)?\.com/api/webhooks/\d+/[\w-]{16,}
     | dp\.(?:pt|st)\.[\w.]{16,} | AGE-SECRET-KEY-1\w{16,} | eyJ[\w-]{8,999}\.[\w-]+(?:\.[\w-]*)?)"""
 _DATABASES = "postgres(?:ql)?|mysql|mariadb|mssql|oracle|mongodb|rediss?|amqps?|ldaps?|s?ftps?|smtps?|imaps?|clickhouse"
 # The group `secret` is hidden.
@@ -47,20 +50,24 @@ _PATTERNS = tuple(
         r":\\?/\\?/[^\s/?\#@:]*:(?P<secret>[^\s/?\#]+)@",
         r":\\?/\\?/(?P<secret>[^\s/?\#@:]{20,})@",
         r"""(?i:[?&](?:sig|signature|x-(?:amz|goog)-(?:signature|security-token))=)(?P<secret>[^\s&\#"']+)""",
+        r"""\b(?:login|user|account)\s+\S+\s+password\s+(?P<secret>\S+)""",  # netrc
         # curl -u user:password; but not the numbers of docker -u 1000:1000
         r"""(?<!\S)(?:-[A-Za-z]{0,9}u\s*|--(?:proxy-)?user[\s=]+)(?!\d+:\d)(?P<quote>["'])?[^\s"':]+:
             (?P<secret>(?(quote)[^"'\n]+|[^\s"']+))""",
     )
 )
 # An option, or a name in code, settings or JSON, and what follows it: quoted, the rest of the line after a colon and a
-# blank, or a word. In JSON inside of JSON a quote has as many backslashes at its end as at its start.
+# blank, a list of texts, or a word. In JSON inside of JSON a quote has as many backslashes at its end as at its start.
 _NAME = re.compile(
     r"""(?:(?<![\w\\-])|(?<=\\[nrtbf])|(?<=\\)(?![nrtbf]))(?:--(?P<option>[A-Za-z][\w-]{0,100})(?:=|[ \t]+)
+        | (?:set[ \t]+-[A-Za-z]{1,4}|setx|setenv)[ \t]+(?P<variable>\w{1,100})[ \t]+
+        | (?<=<)(?P<tag>[A-Za-z_][\w-]{0,100})>
         | (?P<name>[A-Za-z_][\w-]{0,100})\\*["']?[ \t]*[:=][ \t]*)""",
     re.VERBOSE,
 )
 _VALUE = re.compile(
-    r"""(?P<quote>(?P<slashes>\\*)")(?P<text>(?:(?!(?<!\\)(?P=slashes)")[^\n])*)(?P=quote)
+    r"""\[redacted\] | (?<=>)[^<>\n]+ | \[[ \t]*\\*["'][^\]\n]*\]
+        | (?P<quote>(?P<slashes>\\*)")(?P<text>(?:(?!(?<!\\)(?P=slashes)")[^\n])*)(?P=quote)
         | (?P<single>')(?P<inside>(?:[^'\\\n]|\\.)*)' | (?<=:[ \t])[^"'\n]+ | [^\s"'`;&|()<>,]+""",
     re.VERBOSE,
 )
@@ -145,13 +152,14 @@ class Redactor:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """Yield a secret as it is, and as it is written in JSON, in JSON inside of JSON, in addresses and in HTML."""
+    """Yield a secret as it is, and as it is written in JSON, in JSON inside of JSON, in addresses, HTML and base64."""
     texts = [value, *(json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))]
     yield from texts
     yield from (json.dumps(text)[1:-1] for text in texts)
     data = value.encode(errors="surrogateescape")
     yield from (quote(data, safe=""), quote_plus(data), quote(data), escape(value))
     yield from (text.replace("/", "\\/") for text in texts)
+    yield from (encode(data).decode().rstrip("=") for encode in (b64encode, urlsafe_b64encode))
 
 
 def _may_hide(key: Any, value: Any) -> bool:
@@ -168,7 +176,7 @@ def _hide(match: re.Match[str]) -> str:
 def _hide_named(text: str) -> str:
     parts, end = [], 0
     for name in _NAME.finditer(text):
-        if name.start() < end or not _is_secret(name["option"] or name["name"]):
+        if name.start() < end or not _is_secret(name[name.lastgroup or "name"]):
             continue
         value = _VALUE.match(text, name.end())
         if value is None:
