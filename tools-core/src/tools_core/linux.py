@@ -20,7 +20,7 @@ from typing import Self
 _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+RENAME_NOREPLACE = 1
 RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH = 0x02, 0x04, 0x08
 
 # The ABI versions of Landlock that added rules for truncating files, for TCP, and for signals and abstract sockets.
@@ -31,7 +31,6 @@ _OPENAT2, _LANDLOCK_CREATE_RULESET, _LANDLOCK_ADD_RULE, _LANDLOCK_RESTRICT_SELF 
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
 _SECCOMP_MODE_FILTER = 2
-_IN_MODIFY, _IN_CLOSE_WRITE, _IN_MOVED_TO, _IN_CREATE = 0x2, 0x8, 0x80, 0x100
 _CAPABILITY_VERSION_3 = 0x20080522
 
 
@@ -48,7 +47,7 @@ def openat2(path: str, flags: int, *, dir_fd: int, resolve: int) -> int:
 
 
 def renameat2(source: str, destination: str, flags: int, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-    """Rename like `os.rename`, without replacing a file (`RENAME_NOREPLACE`), or exchange two (`RENAME_EXCHANGE`)."""
+    """Rename like `os.rename`, with flags: `RENAME_NOREPLACE` does not replace a file."""
     _call("renameat2", src_dir_fd, os.fsencode(source), dst_dir_fd, os.fsencode(destination), flags)
 
 
@@ -60,17 +59,6 @@ def unshare(flags: int) -> None:
 def setns(descriptor: int, kind: int) -> None:
     """Move this process into the namespace of an open file, such as `/proc/PID/ns/net` with `CLONE_NEWNET`."""
     _call("setns", descriptor, kind)
-
-
-def inotify_init() -> int:
-    """Return a descriptor that reports changes in folders; see inotify(7)."""
-    return _call("inotify_init1", os.O_CLOEXEC | os.O_NONBLOCK)
-
-
-def inotify_add_watch(descriptor: int, path: str) -> int:
-    """Report files in a folder that are created, moved there or written; return the number of the watch."""
-    events = _IN_MODIFY | _IN_CLOSE_WRITE | _IN_MOVED_TO | _IN_CREATE
-    return _call("inotify_add_watch", descriptor, os.fsencode(path), events)
 
 
 def adopt_orphans() -> None:
