@@ -177,6 +177,51 @@ def test_another_installation_preserves_additions_of_the_user(home, capsys):
     assert (entry["env"], entry["args"]) == ({"A": "1"}, [*IN_FOLDER, "--read-only"])
 
 
+@pytest.mark.parametrize(
+    ("before", "again", "after"),
+    [
+        (["--", "--allow", "bash"], ["--", "--allow", "write_file"], ["--allow", "bash,write_file"]),
+        (["--", "--allow", "b*"], ["--", "--allow=b*,write_file"], ["--allow", "b*,write_file"]),
+        (["--", "--allow", "bash", "--allow", "edit_file"], ["--", "--allow", "bash"], ["--allow", "bash,edit_file"]),
+        (["--", "--allow=bash", "--read-only"], [], ["--allow=bash", "--read-only"]),
+        (["--tools", "read_*,bash"], ["--", "--allow", "bash"], ["--tools", "read_*,bash", "--allow", "bash"]),
+        (["--tools", "read_*"], ["--tools", "grep"], ["--tools", "grep"]),
+        (["--workspace", "/"], ["--", "--allow", "bash"], ["--workspace", "/", "--allow", "bash"]),
+        (["--", "--network", "a.org", "b.org"], ["--", "--network", "c.org"], ["--network", "c.org"]),
+    ],
+)
+@pytest.mark.parametrize("client", ["codex", "claude-code", "cursor"])
+def test_another_installation_keeps_what_was_allowed_and_chosen(client, before, again, after, home):
+    path, section = FILES[client]
+    assert [main(["mcp", "install", client, *words]) for words in (before, again)] == [0, 0]
+    folder = ["--workspace", "${workspaceFolder}"] if client == "cursor" and "--workspace" not in after else []
+    words = entries(home / path, section)["ask-tools"]["args"]
+    assert sorted(words) == sorted([*SERVE, *folder, *after])
+
+
+def test_an_installed_entry_needs_no_workspace_again(home, capsys):
+    assert main(["mcp", "install", "claude-desktop", "--workspace", "/"]) == 0
+    assert main(["mcp", "install", "claude-desktop", "--", "--allow", "bash"]) == 0
+    path, section = FILES["claude-desktop"]
+    assert entries(home / path, section)["ask-tools"]["args"] == [*SERVE, "--workspace", "/", "--allow", "bash"]
+
+
+@pytest.mark.parametrize(
+    ("client", "permissions"),
+    [
+        ("claude-code", "--allowedTools mcp__mine__bash,mcp__mine__write_file"),
+        (
+            "codex",
+            '[mcp_servers.mine] write:\n  tools.bash.approval_mode = "approve"\n  tools.write_file.approval_mode',
+        ),
+    ],
+)
+def test_install_names_the_permissions_that_the_client_wants_for_allowed_tools(client, permissions, capsys):
+    assert main(["mcp", "install", client, "--name", "mine", "--", "--allow", "bash,write_file,bas*"]) == 0
+    error = capsys.readouterr().err
+    assert permissions in error and error.count("bash") == 1
+
+
 def test_install_prints_the_change_and_backs_up_the_file(home, capsys):
     text = '{\n  "mcpServers": {\n    "other": {"url": "http://x"}\n  }\n}\n'
     file = written(home, "cursor", text)

@@ -204,6 +204,9 @@ def test_an_approval_of_the_owner_allows_no_call_over_http(mode):
         ("claude-code", "mcp install claude-code -- --allow publish"),
         ("codex-mcp-client", "mcp install codex -- --allow publish"),
         ("gemini-cli-mcp-client", "mcp install gemini-cli -- --allow publish"),
+        ("claude-ai", "mcp install claude-desktop -- --allow publish"),
+        ("Visual Studio Code", "mcp install vscode -- --allow publish"),
+        ("Zed", "mcp install zed -- --allow publish"),
         ("my-editor", "mcp install CLIENT -- --allow publish"),
     ],
 )
@@ -216,6 +219,17 @@ def test_a_client_that_answers_itself_learns_how_its_user_allows_the_call(client
     assert command in text
     assert '"--allow", "publish"' in text
     assert ("needs approval" if action == "cancel" else "was not approved") in text
+    assert ".." not in text
+
+
+@pytest.mark.parametrize("action", ["cancel", "decline"])
+@pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
+def test_a_client_over_http_learns_how_the_owner_of_the_server_allows_the_call(action, mode):
+    with serving(Server([publish])) as url:
+        _, [result] = use(url, action, name="claude-code", mode=mode)
+    text = result.content[0].text
+    assert "`--allow publish` to `ask-tools serve --http`" in text
+    assert "mcp install" not in text
 
 
 @contextmanager

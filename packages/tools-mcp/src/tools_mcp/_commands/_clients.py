@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _IS_MACOS = sys.platform == "darwin"
 _CONFIG = ("~/.config", "" if _IS_MACOS else "XDG_CONFIG_HOME")
@@ -27,12 +27,21 @@ class Client(NamedTuple):
     workspace: str = ""  # the variable for the project's folder; empty if servers start in that folder
     more: Mapping[str, Any] = {}  # other members of an entry
     remark: str = ""  # about approvals in this client
+    permission: tuple[str, str, str] = ("", "", "")  # a remark, its part for each allowed tool, and their separator
 
     @property
     def path(self) -> Path:
         """The path of the user's file."""
         folder, variable = self.folder
         return Path(os.environ.get(variable) or folder).expanduser() / self.file
+
+    def remark_on(self, entry: str, allowed: Sequence[str]) -> str:
+        """Return what the user of an entry should know about its approvals."""
+        if not allowed:
+            return self.remark
+        text, part, separator = self.permission
+        parts = dict.fromkeys(part.format(entry=entry, tool=tool) for tool in allowed)
+        return text.format(entry=entry) + separator.join(parts)
 
 
 # The clients' documentation has these places.
@@ -43,6 +52,9 @@ CLIENTS = {
         "Claude Code", ("~", "CLAUDE_CONFIG_DIR"), ".claude.json", ".mcp.json", is_typed=True,
         remark="Claude Code asks before each tool, and ask-tools before calls that change something. If its question "
         "is enough, and for `claude -p`, which answers ours itself, allow the tools: -- --allow bash,write_file",
+        permission=(
+            "For `claude -p`, which cannot ask, allow the tools there too: --allowedTools ", "mcp__{entry}__{tool}", ","
+        ),
     ),
     "cursor": Client(
         "Cursor", ("~", ""), ".cursor/mcp.json", ".cursor/mcp.json", is_typed=True, workspace="${workspaceFolder}"
@@ -56,6 +68,10 @@ CLIENTS = {
         # Without these the first request of `codex exec` does not wait for the tools.
         more={"required": True, "startup_timeout_sec": 60},
         remark="`codex exec` answers our questions itself: allow the tools that it may use: -- --allow bash,write_file",
+        permission=(
+            "For `codex exec`, which cannot ask, allow the tools there too; below [mcp_servers.{entry}] write:\n",
+            '  tools.{tool}.approval_mode = "approve"', "\n",
+        ),
     ),
     "gemini-cli": Client("Gemini CLI", ("~", ""), ".gemini/settings.json", ".gemini/settings.json"),
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tools_core.command import CommandError, make_parser, note, write
 from tools_core.files import replace
 from tools_mcp._commands import _edit, serve
+from tools_mcp._commands._arguments import arguments, by_option, merged
 from tools_mcp._commands._clients import CLIENTS
 
 if TYPE_CHECKING:
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _INSTALL = """\
-Arguments after -- are given to `ask-tools serve`, whose --help has all. An entry that exists is updated, and what was
-added to it stays, such as env. No other entry is touched.
+Arguments after -- are given to `ask-tools serve`, whose --help has all. An entry that exists is updated: tools of
+--allow are added, other options replace their old values, and all else stays, such as env. To start afresh, uninstall
+it first. No other entry is touched.
 Exit codes: 0 done, or nothing to do; 1 the file cannot be edited; 2 wrong usage.
 
 examples:
   ask-tools mcp install claude-code
   ask-tools mcp install cursor --project --tools 'read_*' --dry-run
   ask-tools mcp install claude-desktop --workspace ~/notes -- --read-only
+  ask-tools mcp install codex -- --allow bash,write_file
 """
 _UNINSTALL = """\
 Removes what `ask-tools mcp install` has added, and no other entry.
@@ -57,20 +60,25 @@ def configure_uninstall(parser: ArgumentParser) -> None:
 
 def _install(options: Namespace) -> int:
     client = CLIENTS[options.client]
-    folder = client.workspace
+    old = arguments(_read(options)[2])
+    folder = None if "--workspace" in by_option(old) else client.workspace
     if options.workspace:
         folder = str(Path(options.workspace).expanduser().absolute())
         if not Path(folder).is_dir():
             raise CommandError(f"the workspace {folder} is not a folder")
-    if not (client.project or folder or options.project):
+    if folder == "" and not (client.project or options.project):
         raise CommandError(f"{client.title} has no projects; say which folder file tools may use", "--workspace DIR")
     options_of_serve = [("--tools", _absolute(options.tools)), ("--workspace", folder or None)]
-    words = [word for pair in options_of_serve if pair[1] is not None for word in pair] + options.command
-    serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
+    given = [word for pair in options_of_serve if pair[1] is not None for word in pair] + options.command
+    words = merged(old, given)
+    allowed = serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
-    arguments = ["-P", "-m", "tools_core", "serve", *words]
-    kind = {"type": "stdio"} if client.is_typed else {}
-    return _change(options, {**kind, "command": sys.executable, "args": arguments, **client.more})
+    more = {"command": sys.executable, "args": ["-P", "-m", "tools_core", "serve", *words], **client.more}
+    status = _change(options, {"type": "stdio", **more} if client.is_typed else more)
+    remark = client.remark_on(options.name, allowed)
+    if remark:
+        note(remark)
+    return status
 
 
 def _absolute(patterns: str | None) -> str | None:
@@ -80,8 +88,8 @@ def _absolute(patterns: str | None) -> str | None:
     return ",".join(str(Path(part.strip()).absolute()) if ".py" in part else part for part in patterns.split(","))
 
 
-def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
-    """Set an entry, or remove it, in the client's file; CommandError if that cannot be edited."""
+def _read(options: Namespace) -> tuple[Path, str, dict[str, Any] | None]:
+    """Return the client's file, its text and our entry in it; CommandError if that cannot be edited."""
     client, name = CLIENTS[options.client], options.name
     if options.project and not client.project:
         raise CommandError(f"{client.title} has no configuration for projects", "leave out --project")
@@ -98,6 +106,14 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
     current = section.get(name)
     if not (current is None or _starts_us(current)):
         raise CommandError(f"{name} in {path} starts another server", "choose another --name", status=1)
+    return path, old, current
+
+
+def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
+    """Set an entry, or remove it, in the client's file; CommandError if that cannot be edited."""
+    client, name = CLIENTS[options.client], options.name
+    path, old, current = _read(options)
+    is_toml = path.suffix == ".toml"
     if current == (None if entry is None else {**(current or {}), **entry}):
         write(f"{path} needs no change")
         return 0
@@ -117,8 +133,6 @@ def _change(options: Namespace, entry: Mapping[str, Any] | None) -> int:
         write(f"the old file is {backup}")
     replace(path, new.encode("utf-8", "surrogateescape"))
     write(f"{path} is changed; restart {client.title}")
-    if entry is not None and client.remark:
-        note(client.remark)
     return 0
 
 

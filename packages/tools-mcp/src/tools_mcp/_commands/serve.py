@@ -48,8 +48,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EPILOG
     text = f"the tools to serve: {PATTERNS}; by default all installed tools"
     parser.add_argument("--tools", metavar="TOOL,...", help=text)
-    text = "the tools whose calls need no approval; a pattern as for --tools"
-    parser.add_argument("--allow", metavar="TOOL,...", help=text)
+    text = "the tools whose calls need no approval, patterns as for --tools; repeatable"
+    parser.add_argument("--allow", metavar="TOOL,...", action="append", default=[], help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
     text = "list only search_tools, which finds the tools: for many tools and clients with small windows"
     parser.add_argument("--deferred", action="store_true", help=text)
@@ -116,10 +116,10 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def check(options: Namespace) -> None:
-    """Refuse options that would have no effect, and patterns that match no tool."""
+def check(options: Namespace) -> list[str]:
+    """Refuse options that would have no effect, and patterns that match no tool; return the names of allowed tools."""
     _check_combinations(options)
-    _selected(options)
+    return _selected(options)[1]
 
 
 def _check_combinations(options: Namespace) -> None:
@@ -134,7 +134,7 @@ def _selected(options: Namespace) -> tuple[dict[str, Tool] | None, list[str]]:
     """Return the tools to serve, None for all installed ones, and the names of tools whose calls need no approval."""
     tools = None if options.tools is None else load_tools(options.tools)
     allowed: list[str] = []
-    for pattern in [] if options.allow is None else options.allow.split(","):
+    for pattern in ",".join(options.allow).split(",") if options.allow else []:
         allowed += fnmatch.filter(tools or (), pattern.strip()) or select_tools(pattern)
     return tools, allowed
 

@@ -34,7 +34,16 @@ if TYPE_CHECKING:
 _NO_ELICITATION = "This client has no way to ask its user (it does not offer elicitation)."
 _CANCELLED = "The client closed the question without an answer (`cancel`): perhaps it has not shown it to its user."
 _PARTS_RUN = "Earlier calls of it have run, and this client starts it again for each question: run only the rest."
-_CLIENTS = {"claude-code": "claude-code", "codex": "codex", "gemini": "gemini-cli", "cursor": "cursor"}  # by a word
+# By a word of the name that a client sends.
+_CLIENTS = {
+    "claude-code": "claude-code",
+    "claude-ai": "claude-desktop",
+    "codex": "codex",
+    "gemini": "gemini-cli",
+    "cursor": "cursor",
+    "visual studio code": "vscode",
+    "zed": "zed",
+}
 _MAX_SHOWN = 30_000  # characters of the arguments: a user must see all of them
 _SCOPES = {"once": "this call", "run": "such calls in this session", "project": "such calls in this project"}
 
@@ -99,13 +108,16 @@ class Elicitation:
 
     def _advice(self, name: str) -> str:
         """Return the ways to allow a call without a question."""
+        others = f"uses `Server(allow=[{name!r}])` in Python, or a rule in a policy file (`ask-tools policy --help`)."
+        if self.ctx.request is not None:  # over HTTP, where the client does not start the server
+            return f"To allow such calls, its user adds `--allow {name}` to `ask-tools serve --http`; or {others}"
         params = self.ctx.session.client_params
         name_of_client = params.client_info.name.lower() if params else ""
         client = next((client for word, client in _CLIENTS.items() if word in name_of_client), "CLIENT")
         return (
-            f"To allow such calls, the user runs `ask-tools mcp install {client} -- --allow {name}`, which adds "
-            f'"--allow", "{name}" to the arguments of `ask-tools serve` in the configuration of the client; or uses '
-            f"`Server(allow=[{name!r}])` in Python, or a rule in a policy file (`ask-tools policy --help`)."
+            f"To allow such calls, the user runs `ask-tools mcp install {client} -- --allow {name}` (with the --name "
+            f'or --project of the entry, if it has one); or adds "--allow", "{name}" to the arguments of `ask-tools '
+            f"serve` in the configuration of the client; or {others}"
         )
 
     def answer(self, question: Question) -> str | None:
@@ -211,4 +223,4 @@ def _read(answer: ElicitResult, scopes: Sequence[str], ways: str) -> str | Denia
     scope = (answer.content or {}).get("scope") or "once"
     if answer.action == "accept" and isinstance(scope, str) and scope in scopes:
         return scope
-    return Denial("the user of the client", f"the client declined, perhaps without asking its user. {ways}")
+    return Denial("the user of the client", f"the client declined, perhaps without asking its user. {ways.rstrip('.')}")
