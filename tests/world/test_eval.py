@@ -196,6 +196,7 @@ SECRETS = [
     f"set -gx API_TOKEN {BODY}",
     f"setx API_TOKEN {BODY}",
     f'api_keys = ["{BODY}", "{BODY}"]',
+    f'{{"apiKeys": ["{BODY}", "{BODY}"], "other": 1}}',
     f"tskey-auth-{BODY}",
     f"ATATT3{BODY}",
     f"nvapi-{BODY}",
