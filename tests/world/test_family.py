@@ -25,7 +25,7 @@ from tools_agent import (
     open_store,
 )
 from tools_core import Context, Halt, Result, Tool, ToolCall, ToolError, tool
-from tools_runtime import Approvals, Executor, Policy, hookimpl
+from tools_runtime import Approvals, Executor, Policy, PolicyError, hookimpl
 from tools_runtime.plugins import RateLimit
 
 
@@ -513,6 +513,20 @@ def test_halt_ends_its_batch(runtime, write, written):
 
 
 @pytest.mark.parametrize(
+    "pattern", ["write,delete", "write;delete", "write|delete", "{write,delete}", '"write"', "write()"]
+)
+def test_a_name_in_a_rule_that_can_match_no_tool_is_refused(pattern):
+    with pytest.raises(PolicyError, match="write plain names"):
+        rules({"decision": "deny", "tool": pattern})
+
+
+@pytest.mark.parametrize("value", ["release/*", ["main", "release/*"]])
+def test_a_pattern_that_would_be_compared_as_text_is_refused(value):
+    with pytest.raises(PolicyError, match="glob = "):
+        rules({"decision": "deny", "arguments": {"branch": value}})
+
+
+@pytest.mark.parametrize(
     ("condition", "value", "is_denied"),
     [
         ({"glob": "*rm*"}, {"cmd": "rm"}, True),
@@ -523,6 +537,8 @@ def test_halt_ends_its_batch(runtime, write, written):
         ("force", {"force": True}, True),
         ([True], {"deep": {"force": True}}, True),
         ({"min": 100}, {"a": {"b": 200}}, True),
+        ({"glob": "4*"}, {"id": 42}, True),
+        ({"glob": "tr*"}, [{"force": True}], True),
         ({"glob": "*rm*"}, {"cmd": "ls"}, False),
         ({"min": 100}, {"a": {"b": 20}}, False),
     ],

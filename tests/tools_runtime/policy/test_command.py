@@ -106,7 +106,7 @@ def test_check_reports_unknown_names_and_missing_trust(place, run):
         [[rule]]
         decision = "deny"
         tool = "glob"
-        arguments = { patern = "**" }
+        arguments = { patern = { glob = "**" } }
         """
     )
     place.theirs.write_text('[[rule]]\ndecision = "allow"\ntool = "glob"\n')

@@ -136,7 +136,8 @@ def _holds(condition: Condition, value: Any) -> bool:
             isinstance(value, bool) == isinstance(expected, bool) and value == expected for expected in condition
         )
     if "glob" in condition:
-        return isinstance(value, str) and fnmatchcase(value, condition["glob"])
+        text = json.dumps(value) if isinstance(value, int | float) else value
+        return isinstance(text, str) and fnmatchcase(text, condition["glob"])
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return is_number and condition.get("min", -inf) <= value <= condition.get("max", inf)
 
@@ -206,7 +207,7 @@ def _texts(
 def _is_tool(text: str) -> bool:
     if text.startswith("mcp:"):  # the names of servers may have any characters
         return all(text.split(":", 2)) and text.isprintable()
-    return bool(text) and text.isascii() and text.isprintable() and not {" ", ":"} & set(text)
+    return bool(text) and text.isascii() and text.isprintable() and not set(" :,;|&(){}\"'`") & set(text)
 
 
 def _is_path(text: str) -> bool:
@@ -227,6 +228,12 @@ def _arguments(value: Any, place: str) -> Mapping[str, Condition]:
 
 
 def _condition(value: Any, place: str) -> Condition:
+    for text in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(text, str) and "*" in text:
+            glob = f"{{ glob = {json.dumps(text)} }}"
+            raise PolicyError(
+                f"{place} is {text!r}, and a text is compared as it is; write {glob}, with [*] for a star itself"
+            )
     condition: Condition = value if isinstance(value, list | tuple | Mapping) else (value,)
     if not isinstance(condition, Mapping):
         is_good = all(map(_is_value, condition))

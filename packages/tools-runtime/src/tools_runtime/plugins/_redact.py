@@ -66,7 +66,7 @@ _NAME = re.compile(
     re.VERBOSE,
 )
 _VALUE = re.compile(
-    r"""\[redacted\](?=[\\\]}"'\n]|\Z) | (?<=>)[^<>\n]+ | \[[ \t]*\\*["'][^\]\n]*\]
+    r"""\[redacted\](?=[\\\]}"'\n]|,\s*\\*["'{[]|\Z) | (?<=>)[^<>\n]+ | \[[ \t]*\\*["'][^\]\n]*\]
         | (?P<quote>(?P<slashes>\\*)")(?P<text>(?:(?!(?<!\\)(?P=slashes)")[^\n])*)(?P=quote)
         | (?P<single>')(?P<inside>(?:[^'\\\n]|\\.)*)' | (?<=:[ \t])[^"'\n]+ | [^\s"'`;&|()<>,]+""",
     re.VERBOSE,
