@@ -289,7 +289,7 @@ UNIFIED = {
             "@@ -1 +1 @@\n-x\n+y\n"
             'diff --git "a/a\\"\\\\\\t b" "b/caf\\303\\250"\nsimilarity index 100%\n'
             'rename from "a\\"\\\\\\t b"\nrename to "caf\\303\\250"\n'
-            'diff --git "a/\\346\\227\\245" "b/\\346\\227\\245"\nnew file mode 100644\nindex 0..1\n'
+            'diff --git "a/\\346\\227\\245" "b/\\346\\227\\245"\nnew file mode 100644\nindex 0000000..e69de29\n'
         ),
         {"caf\u00e9": b"y\n", "caf\u00e8": b"x\n", "\u65e5": b""},
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -293,6 +294,25 @@ def test_a_truncated_diff_changes_nothing(call, put, end):
     assert not call("apply_patch", patch=cut + "--- a/u\n+++ b/u\n@@ -0,0 +1 @@\n+u\n").ok
     assert file.read_text() == "a\nb\nc\nd\ne\nf\ng\nh\n"
     assert call("apply_patch", patch=DIFF).ok
+
+
+CUT_IN_THE_HEADER = {
+    "a rename": "similarity index 80%\nrename from f\nrename to g\nindex 1..2 100644\n--- a/f\n+++ b/g\n",
+    "a rename without names": "similarity index 80%\nrename from f\nrename to g\n",
+    "a mode": "old mode 100644\nnew mode 100755\nindex 1234567..89abcde\n",
+    "a new file": "new file mode 100644\nindex 0000000..89abcde\n",
+    "a deletion": "deleted file mode 100644\nindex 1234567..0000000\n",
+}
+
+
+@pytest.mark.parametrize("case", CUT_IN_THE_HEADER)
+def test_a_diff_that_ends_before_the_hunks_changes_nothing(call, put, workspace, case):
+    put("f", "" if case == "a deletion" else "a\n")
+    name = "new" if case == "a new file" else "f"
+    result = call("apply_patch", patch=f"diff --git a/{name} b/{name}\n{CUT_IN_THE_HEADER[case]}")
+    assert "no hunk follows" in str(result.error)
+    assert os.listdir(workspace) == ["f"]
+
 
 
 # Searching.

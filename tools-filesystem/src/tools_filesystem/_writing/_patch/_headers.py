@@ -13,6 +13,12 @@ _NOWHERE = "/dev/null"
 _NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
 _MODES = ("old mode ", "new mode ", "new file mode ", "deleted file mode ")
 _REMARKS = ("index ", "similarity index ", "dissimilarity index ")
+_INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)")
+_EMPTY = (  # the hashes of no file and of an empty one, which may be shortened
+    "0" * 64,
+    "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+)
 _REFUSED = {
     "copy from ": "patches do not copy files; use '*** Add File: PATH'",
     "GIT binary patch": "binary patches are not supported",
@@ -25,12 +31,16 @@ _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 
 
 class Header(NamedTuple):
-    """The lines above the first hunk: names and modes by their keywords, and the two names of `diff --git`."""
+    """The lines above the first hunk: names and modes by their keywords, and the two names of `diff --git`.
+
+    `has_content` is True if they announce hunks: the contents have other hashes, or are not quite similar.
+    """
 
     number: int
     names: dict[str, str]
     modes: dict[str, str]
     git: tuple[str, str] | None
+    has_content: bool = False
 
 
 def is_header(lines: list[str], at: int) -> bool:
@@ -44,7 +54,7 @@ def is_header(lines: list[str], at: int) -> bool:
 def header_at(lines: list[str], at: int) -> tuple[Header, int]:
     """Return the header at a line, and the index of the line after it."""
     first, names, modes = at, dict[str, str](), dict[str, str]()
-    git = None
+    git, has_content = None, False
     if lines[at].startswith("diff --git "):
         git = _git_names(lines[at].removeprefix("diff --git ").rstrip("\r"))
         at += 1
@@ -59,12 +69,22 @@ def header_at(lines: list[str], at: int) -> tuple[Header, int]:
             names[name.strip()] = _name(line.removeprefix(name))
         elif mode is not None:
             modes[mode.strip()] = line.removeprefix(mode).strip()
-        elif not line.startswith(_REMARKS):
+        elif line.startswith(_REMARKS):
+            has_content |= _announces_content(line)
+        else:
             break
         if line.endswith(("120000", "160000")) and " mode " in line:
             refuse(at + 1, "links and submodules are not supported: a patch changes regular files")
         at += 1
-    return Header(first + 1, names, modes, git), at
+    return Header(first + 1, names, modes, git, has_content or not {"---", "+++"}.isdisjoint(names)), at
+
+
+def _announces_content(remark: str) -> bool:
+    """Return whether git's remark on a file says that its content changes."""
+    if match := _INDEX.match(remark):
+        is_empty = all(any(empty.startswith(name) for empty in _EMPTY) for name in match.groups())
+        return match[1] != match[2] and not is_empty
+    return remark.startswith("similarity ") and not remark.endswith(" 100%")
 
 
 def section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
@@ -72,6 +92,8 @@ def section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
     number, modes = header.number, header.modes
     mode = modes.get("new mode", modes.get("new file mode"))
     is_executable = None if mode is None else mode.endswith("755")
+    if header.has_content and not hunks:
+        refuse(number, _NO_HUNK)
     if "rename from" in header.names or "rename to" in header.names:
         old, new = header.names.get("rename from"), header.names.get("rename to")
         if not old or not new:
