@@ -427,3 +427,29 @@ def test_a_folder_that_becomes_a_link_at_any_moment_leads_nowhere(day, outside, 
     (outside / "keep").unlink()
     shutil.rmtree(outside)
     assert not [path for path in home.rglob("*") if path.is_file() and "private" in path.read_text(errors="replace")]
+
+
+def test_changes_apply_again_after_two_changesets_were_undone(workspace):
+    """Undo in reverse order leaves the content from before the first of them."""
+    (workspace / "a").write_text("1")
+    copy = Workspace().copy()
+    for content in ("2", "3"):
+        Path(copy.path, "a").write_text(content)
+        copy.apply()
+    Workspace().undo()
+    Workspace().undo()
+    copy.apply()
+    assert (workspace / "a").read_text() == "3"
+
+
+def test_an_edit_that_keeps_size_and_time_is_a_conflict(workspace):
+    file = workspace / "a"
+    file.write_text("1")
+    before = file.stat()
+    copy = Workspace().copy()
+    Path(copy.path, "a").write_text("2")
+    file.write_text("3")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(ConflictError):
+        copy.apply()
+    assert file.read_text() == "3"

@@ -40,8 +40,11 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
     left: dict[str, tuple[Mapping[str, Any], str]] = {}
     for changeset in reversed(history.changesets(workspace.path)):
         if changeset.copy == copy_id and changeset.state in ("applied", "undone"):
-            side = "old" if changeset.state == "undone" else "new"
-            left |= {step["path"]: (step, side) for step in history.read_journal(changeset.id)["steps"]}
+            for step in history.read_journal(changeset.id)["steps"]:
+                if changeset.state == "applied":
+                    left[step["path"]] = step, "new"
+                else:  # later ones were undone before it
+                    left.setdefault(step["path"], (step, "old"))
     paths_of_links = frozenset(paths)
 
     def has_changed(path: str) -> bool:
@@ -53,9 +56,9 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
         before, now = State(*fields), workspace.state(path)
         if now is None or now.mode != before.mode or now.kind == "folder":
             return now is None or now.mode != before.mode
-        if now == before and not is_git_index(path):
+        if now == before and not content and not is_git_index(path):
             return False
-        current = workspace.fingerprint(path)  # touched, or saved with the same content?
+        current = workspace.fingerprint(path)  # neither times nor sizes tell about the content
         return not content or current is None or current[2] != content
 
     if conflicts := [path for path in paths if has_changed(path)]:
