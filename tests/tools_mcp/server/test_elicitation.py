@@ -217,7 +217,7 @@ def test_a_question_without_an_answer_ends_the_call(mode, deploy, answer):
     [result], forms = ask(Server([deploy]), mode, [answer], tool="deploy")
     assert (result.is_error, len(forms)) == (True, 1)
     assert "needs an answer from the user: Where to, a? (eu, us)" in result.content[0].text
-    assert "The user did not answer." in result.content[0].text
+    assert "The client gave no answer, perhaps without asking its user." in result.content[0].text
 
 
 def test_an_answer_outside_the_choices_is_refused(mode, deploy):

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _NO_ELICITATION = "This client has no way to ask its user (it does not offer elicitation)."
 _CANCELLED = "The client closed the question without an answer (`cancel`): perhaps it has not shown it to its user."
+_NO_ANSWER = "The client gave no answer, perhaps without asking its user."
 _PARTS_RUN = "Earlier calls of it have run, and this client starts it again for each question: run only the rest."
 # By a word of the name that a client sends.
 _CLIENTS = {
@@ -144,7 +145,7 @@ class Elicitation:
         answer = (response.content or {}).get("answer")
         if response.action == "accept" and isinstance(answer, str):
             return answer
-        self.obstacle = "The user did not answer."
+        self.obstacle = _NO_ANSWER
         return None
 
     async def _elicit(self, name: str, subject: str, form: ElicitRequestFormParams) -> ElicitResult | None:
@@ -223,4 +224,4 @@ def _read(answer: ElicitResult, scopes: Sequence[str], ways: str) -> str | Denia
     scope = (answer.content or {}).get("scope") or "once"
     if answer.action == "accept" and isinstance(scope, str) and scope in scopes:
         return scope
-    return Denial("the user of the client", f"the client declined, perhaps without asking its user. {ways.rstrip('.')}")
+    return Denial("the client", f"the client declined, perhaps without asking its user. {ways.rstrip('.')}")
