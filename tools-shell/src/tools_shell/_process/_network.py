@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import threading
@@ -13,6 +14,7 @@ from tools_shell._process._server import server
 from tools_shell._supervisor._request import Request
 
 _TIMEOUT = 30.0  # seconds to create a network on a busy machine
+_DESCRIPTORS = 3  # of a network: its user namespace, the namespace, and a socket in it
 
 
 class Network:
@@ -30,11 +32,13 @@ class Network:
             control.settimeout(_TIMEOUT)
             control.sendall(Request.for_network().encode())
             while not received:
-                data, received, _, _ = socket.recv_fds(control, 1 << 16, 3)
+                data, received, _, _ = socket.recv_fds(control, 1 << 16, _DESCRIPTORS)
                 if not data:
                     raise OSError("no private network can be created")
-        *self.descriptors, number = received
-        listener = socket.socket(fileno=number)
+        self.descriptors = received
+        if len(received) != _DESCRIPTORS:  # this process may open no more
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        listener = socket.socket(fileno=received.pop())
         if hosts:
             self.proxy = Proxy(listener, hosts)
         else:
