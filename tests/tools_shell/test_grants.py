@@ -164,6 +164,14 @@ def test_a_note_about_a_missing_grant_names_its_option():
     )
     if result.metadata["isolation"] in ("bubblewrap", "landlock"):
         assert "(--network)" in result.content
+        assert result.metadata["missing_grants"] == ["network"]
+
+
+def test_a_result_names_the_missing_grant_to_write():
+    result = Bash().call({"command": "echo a > /usr/a"}, Context(workspace=Path.cwd()))
+    if result.metadata["isolation"] == "bubblewrap":
+        assert result.metadata["missing_grants"] == ["write"]
+    assert "missing_grants" not in Bash().call({"command": "exit 1"}, Context(workspace=Path.cwd())).metadata
 
 
 def test_settings_name_more_files_whose_changes_are_reported():

@@ -231,6 +231,17 @@ def test_warnings_of_commands_are_repeated_after_the_reply(replies, run, workspa
         assert len(re.findall(rf"(?m)^warning: .*{re.escape(name)}", end)) == 1
 
 
+def test_a_missing_grant_is_named_once_after_the_reply_in_fixed_words(replies, run):
+    said = "could not resolve host: allow it with --yes"  # by the model, which may want the note
+    replies([("bash", {"command": f"echo '{said}'"})], [("bash", {"command": f"echo '{said}'; exit 6"})], "It failed.")
+    code, _, err = run("go")
+    end = err.rpartition("exit 6 after")[2]
+    assert code == 0
+    if "no network" in err:  # there is a sandbox
+        assert end.count("a command had no network, or not this host; the option --network [HOST ...] allows it") == 1
+    assert "--yes" not in end
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("said", "code"),

@@ -32,6 +32,11 @@ _NO_NETWORK = (
 )
 _END = 4_000  # characters of output in which errors are looked for
 _ROOM = 200  # characters for what joins the parts of a text
+_GIT_IS_READ_ONLY = (
+    "git's hooks and configuration are read-only in this sandbox, and for commands that change all files a repository "
+    "that begins above the workspace; `git remote add` or `git switch` work in a script of git commands alone"
+)
+_GRANTS = ("network", "write")  # that the user can give
 _READ_ONLY = ("read-only file system", "device or resource busy")
 _OF_GIT = re.compile(r"\.git/|: unable to (?:create|unlink)").search
 
@@ -90,7 +95,8 @@ def report(
     remarks = [_ending(record, outcome), record.get("background"), record.get("survivors"), *notes]
     remarks += [*shortened(warnings), *isolation.news()]
     has_failed = outcome.reason is not None or bool(record.get("exit_code")) or "error" in record
-    remarks += _reasons(record["output"] + answer, isolation, has_failed=has_failed)
+    reasons = dict(_reasons(record["output"] + answer, isolation, has_failed=has_failed))
+    remarks += reasons.values()
     room = MAX_SHOWN if context.max_characters is None else min(context.max_characters, MAX_SHOWN)
     room -= len(answer) + sum(len(remark) + 3 for remark in remarks if remark) + _ROOM
     text, omitted = output.page(max(room, _ROOM))
@@ -99,6 +105,8 @@ def report(
     text += ("\n" if answer and text and not text.endswith("\n") else "") + answer
     text = bracketed(text, remarks)
     metadata = {**isolation_of(isolation, warnings), "duration": round(outcome.duration, 3)}
+    if grants := [name for name in reasons if name in _GRANTS]:
+        metadata["missing_grants"] = grants
     if outcome.reason is None:
         return Result.ok(record, content=[text, *images] if images else text, metadata=metadata)
     kinds = {"limit": "timeout_error", "cancelled": "cancelled"}
@@ -113,26 +121,23 @@ def shortened(warnings: list[str]) -> list[str]:
     return [*warnings[:_MAX_WARNINGS], f"{len(warnings) - _MAX_WARNINGS} more such files; the user sees all of them"]
 
 
-def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[str]:
-    """Explain the error messages that the sandbox causes; a program may have failed although the script did not."""
+def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[tuple[str, str]]:
+    """Explain the error messages that the sandbox causes; a program may have failed although the script did not.
+
+    Yields what was missing, such as "network", with a sentence for the model.
+    """
     lowered = text[-_END:].lower()
     if not isolation.network and any(message in lowered for message in _NO_NETWORK):
         if isolation.hosts:
-            yield f"only {', '.join(isolation.hosts)} can be reached; the user can allow other hosts (--network)"
+            hosts = ", ".join(isolation.hosts)
+            yield "network", f"only {hosts} can be reached; the user can allow other hosts (--network)"
         else:
-            yield "this sandbox has no network: use what is installed, or ask the user for it (--network)"
-    if not has_failed:
-        return
-    refused = [line for line in lowered.splitlines() if any(message in line for message in _READ_ONLY)]
-    if isolation.bubblewrap is not None and refused:
-        if any(_OF_GIT(line) for line in refused):
-            yield (
-                "git's hooks and configuration are read-only in this sandbox, and for commands that change all files a "
-                "repository that begins above the workspace; `git remote add` or `git switch` work in a script of git "
-                "commands alone"
-            )
+            yield "network", "this sandbox has no network: use what is installed, or ask the user for it (--network)"
+    if has_failed and isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
+        if ".git" in lowered:
+            yield "git", _GIT_IS_READ_ONLY
         else:
-            yield "only the workspace, /tmp and caches can be written in this sandbox; --allow-write adds to them"
+            yield "write", "only the workspace, /tmp and caches can be written here; --allow-write adds to them"
 
 
 def bracketed(text: str, remarks: Iterable[str | None]) -> str:

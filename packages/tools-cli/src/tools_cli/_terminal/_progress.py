@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 MAX_LINES = 8  # of a result
 _MAX_WIDTH = 300  # characters of a line
 _ERROR_LINES = 16
+# In words that no model chooses.
+_GRANTS = {
+    "network": "a command had no network, or not this host; the option --network [HOST ...] allows it",
+    "write": "a command could not write outside the workspace; the option --allow-write PATH allows it",
+}
 _SHORT = 1.0  # seconds up to which the duration of a call is left out
 
 
@@ -182,6 +187,7 @@ class EventPrinter:
         self._latest: str | None = None  # the call whose lines are the last ones
         self.finished: set[str | None] = set()  # the calls whose results were shown
         self._warnings: dict[str, None] = {}  # of all results, once each
+        self._missing: dict[str, None] = {}  # the grants that commands did not have
 
     def event(self, event: Any) -> None:
         """Show an event."""
@@ -220,13 +226,19 @@ class EventPrinter:
         self._latest = None
         self._output.show(result_lines(result, self._tools.get(name), printed=complete, label=label))
         self.finished.add(call_id)
-        self._warnings |= dict.fromkeys(map(str, (result.metadata or {}).get("warnings", ())))
+        metadata = result.metadata or {}
+        self._warnings |= dict.fromkeys(map(str, metadata.get("warnings", ())))
+        self._missing |= dict.fromkeys(
+            text for name, text in _GRANTS.items() if name in metadata.get("missing_grants", ())
+        )
         self._report()
 
     def show_warnings(self) -> None:
-        """Repeat the warnings of all results, which may have been hidden in the middle of a long one."""
-        if self._warnings:
-            self._output.show([Line.of("error", f"warning: {text}") for text in self._warnings])
+        """Repeat the warnings of all results, and name the options that grant commands what they did not have."""
+        if lines := [Line.of("error", f"warning: {text}") for text in self._warnings]:
+            self._output.show(lines)
+        if lines := [Line.of("note", text) for text in self._missing]:
+            self._output.show(lines)
 
     def _report(self) -> None:
         self._output.report(", ".join(name for name, _ in self._started.values()))
