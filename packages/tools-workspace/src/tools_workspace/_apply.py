@@ -37,14 +37,7 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
 
     The copy found the states `originals`, each with a hash of the content if it is known.
     """
-    left: dict[str, tuple[Mapping[str, Any], str]] = {}
-    for changeset in reversed(history.changesets(workspace.path)):
-        if changeset.copy == copy_id and changeset.state in ("applied", "undone"):
-            for step in history.read_journal(changeset.id)["steps"]:
-                if changeset.state == "applied":
-                    left[step["path"]] = step, "new"
-                else:  # later ones were undone before it
-                    left.setdefault(step["path"], (step, "old"))
+    left = _left_by(workspace, copy_id)
     paths_of_links = frozenset(paths)
 
     def has_changed(path: str) -> bool:
@@ -64,6 +57,19 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
     if conflicts := [path for path in paths if has_changed(path)]:
         message = f"{workspace.path} changed since the copy was made, so nothing was applied and the copy remains"
         raise ConflictError(message, conflicts)
+
+
+def _left_by(workspace: Tree, copy_id: str) -> dict[str, tuple[Mapping[str, Any], str]]:
+    """Return the step and the side of the content that the changesets of a copy left at each path."""
+    left: dict[str, tuple[Mapping[str, Any], str]] = {}
+    for changeset in reversed(history.changesets(workspace.path)):
+        if changeset.copy == copy_id and changeset.state in ("applied", "undone"):
+            for step in history.read_journal(changeset.id)["steps"]:
+                if changeset.state == "applied":
+                    left[step["path"]] = step, "new"
+                else:  # later ones were undone before it
+                    left.setdefault(step["path"], (step, "old"))
+    return left
 
 
 def apply(

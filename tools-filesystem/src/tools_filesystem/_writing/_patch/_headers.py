@@ -89,11 +89,15 @@ def _announces_content(remark: str) -> bool:
 
 def section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
     """Return the section of a header and the hunks below it."""
+    if header.has_content and not hunks:
+        refuse(header.number, _NO_HUNK)
+    return _section_of(header, hunks)
+
+
+def _section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
     number, modes = header.number, header.modes
     mode = modes.get("new mode", modes.get("new file mode"))
     is_executable = None if mode is None else mode.endswith("755")
-    if header.has_content and not hunks:
-        refuse(number, _NO_HUNK)
     if "rename from" in header.names or "rename to" in header.names:
         old, new = header.names.get("rename from"), header.names.get("rename to")
         if not old or not new:
