@@ -127,21 +127,21 @@ def test_a_run_in_a_copy_changes_the_workspace_only_when_it_is_applied(studio):
 
 
 def test_a_change_that_no_page_has_shown_is_not_applied(studio):
-    write = {"path": "new.txt", "content": "fresh\n"}
+    write = {"path": "shown.txt", "content": "fresh\n"}
     html = wait_for(studio, studio.run("write_file", write, in_copy=True), "Apply to the workspace")
     copies = Path(studio.environment["HOME"], ".cache/ask-tools/copies")
-    (file,) = copies.glob(f"*/{studio.workspace.name}/new.txt")
+    (file,) = copies.glob(f"*/{studio.workspace.name}/shown.txt")
     file.write_text("evil\n")
     path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
-    assert "new.txt changed since it was shown" in studio.post(f"{path}/apply").text
+    assert "shown.txt changed since it was shown" in studio.post(f"{path}/apply").text
     assert "+evil" in studio.get("/changes").text
     file.write_text("worse\n")
     copy = file.parent.parent.name
     html = studio.post(f"/changes/{copy}/apply").text
-    assert "look again: new.txt" in html and "+worse" in html
-    assert not (studio.workspace / "new.txt").exists()
+    assert "look again: shown.txt" in html and "+worse" in html
+    assert not (studio.workspace / "shown.txt").exists()
     studio.post(f"/changes/{copy}/apply")
-    assert (studio.workspace / "new.txt").read_text() == "worse\n"
+    assert (studio.workspace / "shown.txt").read_text() == "worse\n"
 
 
 def test_a_conflict_keeps_the_copy_and_says_so(studio):
