@@ -12,14 +12,15 @@ pytestmark = pytest.mark.slow
 
 CALLS = [
     ("read_file", {"path": "a.txt"}),
-    ("write_file", {"path": "b.txt", "content": "new\n"}),
-    ("bash", {"command": "echo new > c.txt"}),
+    ("edit_file", {"path": "a.txt", "old_string": "old", "new_string": "new"}),
+    ("bash", {"command": "echo new > b.txt"}),
 ]
 PROVIDER = '{{name = "fake", base_url = "{url}/v1", env_key = "KEY", wire_api = "responses"}}'
 
 
 def claude_code(url, permissions):
-    return ["-p", "Use the tools.", *permissions], {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-fake"}
+    variables = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-fake"}
+    return ["-p", "Use the tools.", *permissions], variables | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
 def codex(url, permissions):
@@ -28,10 +29,30 @@ def codex(url, permissions):
     return ["exec", "--skip-git-repo-check", *options, *permissions, "Use the tools."], {"KEY": "fake"}
 
 
-# Client -> the npm package, its program, its command, all permissions of the client
+def gemini(url, permissions):
+    variables = {"GOOGLE_GENAI_USE_VERTEXAI": "true", "GOOGLE_VERTEX_BASE_URL": url, "GOOGLE_API_KEY": "fake"}
+    words = ["-m", "gemini-2.5-flash", "-p", "Use the tools.", *permissions]
+    return words, variables | {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+
+def follow(printed, home):
+    """Do what `install` says about the client's own permissions; return the options that it names."""
+    if lines := re.findall(r"^  (tools\..+)$", printed, re.MULTILINE):
+        config, header = home / ".codex/config.toml", "[mcp_servers.ask-tools]\n"
+        config.write_text(config.read_text().replace(header, header + "\n".join(lines) + "\n"))
+    if 'add "trust": true' in printed:
+        config = home / ".gemini/settings.json"
+        settings = json.loads(config.read_text())
+        settings["mcpServers"]["ask-tools"]["trust"] = True
+        config.write_text(json.dumps(settings))
+    return re.findall(r"--allowedTools|mcp__\S+", printed)
+
+
+# Client -> the npm package, its program, its command, and the option that gives all permissions of the client.
 CLIENTS = {
-    "claude-code": ("@anthropic-ai/claude-code@2.1.197", "claude", claude_code, ["--allowedTools", "mcp__ask-tools"]),
-    "codex": ("@openai/codex@0.171.0", "codex", codex, ["--dangerously-bypass-approvals-and-sandbox"]),
+    "claude-code": ("@anthropic-ai/claude-code@2.1.197", "claude", claude_code, "--allowedTools=mcp__ask-tools"),
+    "codex": ("@openai/codex@0.171.0", "codex", codex, "--dangerously-bypass-approvals-and-sandbox"),
+    "gemini-cli": ("@google/gemini-cli@0.61.0", "gemini", gemini, "--yolo"),
 }
 
 
@@ -43,62 +64,54 @@ def test_a_client_that_cannot_ask_runs_what_its_user_has_allowed(client, npm, en
     project.mkdir()
     (project / "a.txt").write_text("old\n")
     user = {**environ, "HOME": str(tmp_path), "PATH": f"{node.parent}:{environ['PATH']}"}
-    user["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
 
-    def run(words, more=None):
+    def run(words, variables=None):
         completed = subprocess.run(
-            list(map(str, words)), cwd=project, env=user | (more or {}), check=False,
+            list(map(str, words)), cwd=project, env=user | (variables or {}), check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
         )  # fmt: skip
         assert completed.returncode == 0, completed.stdout
         return completed.stdout
 
     def install(*words):
-        return run([sys.executable, "-m", "tools_core", *words])
+        return run([sys.executable, "-m", "tools_core", "mcp", "install", *words])
 
-    def results(permissions):
+    def results(*permissions):
         model = Model()
-        words, more = command(model_server(model).url, permissions)
-        output = run([modules / ".bin" / program, *words], more)
+        words, variables = command(model_server(model).url, permissions)
+        output = run([modules / ".bin" / program, *words], variables)
         assert len(model.results) == len(CALLS), output
-        return [model.results[f"call_{index}"] for index in range(len(CALLS))]
+        return [model.results[index] for index in range(len(CALLS))]
 
-    install("mcp", "install", client)
+    install(client)
     read, *refused = results(everything)
     assert "old" in read
-    assert not (project / "b.txt").exists()
-    printed = ""
+    assert (project / "a.txt").read_text() == "old\n"
     for text in refused:
         assert "the user declined" not in text.lower()
-        printed = install(*shlex.split(re.search(r"`ask-tools (mcp install [^`]+)`", text)[1]))
-    # What `install` printed for the client's own permissions is enough, too.
-    permissions = re.findall(r"(--allowedTools) (\S+)", printed)
-    lines = re.findall(r"^  (tools\..+)$", printed, re.MULTILINE)
-    if lines:
-        config = tmp_path / ".codex/config.toml"
-        header = "[mcp_servers.ask-tools]\n"
-        config.write_text(config.read_text().replace(header, header + "\n".join(lines) + "\n"))
-    _, written, ran = results(permissions[0] if permissions else [])
-    assert (project / "b.txt").read_text() == (project / "c.txt").read_text() == "new\n"
-    assert "b.txt" in written and "exit 0" in ran
+        printed = install(*shlex.split(re.search(r"`ask-tools mcp install ([^`]+)`", text)[1]))
+    results(*follow(printed, tmp_path))
+    assert (project / "a.txt").read_text() == (project / "b.txt").read_text() == "new\n"
 
 
 class Model:
-    """Makes the calls one after the other, by the API of Anthropic or the Responses API."""
+    """Makes the calls one after the other, by the API of Anthropic, Gemini or the Responses API."""
 
     def __init__(self):
-        self.results = {}  # the id of a call -> what the model has read
+        self.results = {}  # the number of a call -> what the model has read
 
     def __call__(self, path, body):
         if path.endswith("/count_tokens"):
             return {"input_tokens": 1}
+        if ":" in path:
+            return self.gemini(body)
         events = self.messages(body) if path.endswith("/messages") else self.responses(body)
         return events if body.get("stream") else {}
 
     def messages(self, body):
         parts = [part for each in body["messages"] if isinstance(each["content"], list) for part in each["content"]]
         results = {part["tool_use_id"]: json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"}
-        self.results |= {key: value for key, value in results.items() if key.startswith("call_")}
+        self.results |= {int(key[5:]): value for key, value in results.items() if key.startswith("call_")}
         names = [each["name"] for each in body.get("tools", [])]
         index = sum(key.startswith("call_") for key in results)
         stop, block, delta = "end_turn", {"type": "text", "text": ""}, {"type": "text_delta", "text": "Done."}
@@ -122,7 +135,7 @@ class Model:
 
     def responses(self, body):
         outputs = [item for item in body["input"] if item["type"] == "function_call_output"]
-        self.results |= {item["call_id"]: json.dumps(item["output"]) for item in outputs}
+        self.results |= dict(enumerate(json.dumps(item["output"]) for item in outputs))
         if len(outputs) < len(CALLS):
             name, arguments = CALLS[len(outputs)]
             item = {"type": "function_call", "call_id": f"call_{len(outputs)}", "namespace": "mcp__ask_tools"}
@@ -136,3 +149,14 @@ class Model:
             {"type": "response.output_item.done", "output_index": 0, "item": item},
             {"type": "response.completed", "response": {"id": "r", "usage": usage}},
         ]
+
+    def gemini(self, body):
+        parts = [part for each in body.get("contents", []) for part in each["parts"] if "functionResponse" in part]
+        self.results |= dict(enumerate(json.dumps(part) for part in parts))
+        part = {"text": "Done."}
+        if body.get("tools") and len(parts) < len(CALLS):
+            name, arguments = CALLS[len(parts)]
+            part = {"functionCall": {"name": f"mcp_ask-tools_{name}", "args": arguments}}
+        usage = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
+        candidate = {"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
+        return [{"candidates": [candidate], "usageMetadata": usage}]

@@ -73,6 +73,12 @@ CLIENTS = {
             '  tools.{tool}.approval_mode = "approve"', "\n",
         ),
     ),
-    "gemini-cli": Client("Gemini CLI", ("~", ""), ".gemini/settings.json", ".gemini/settings.json"),
+    "gemini-cli": Client(
+        "Gemini CLI", ("~", ""), ".gemini/settings.json", ".gemini/settings.json",
+        remark="Gemini CLI does not show our questions: allow the tools that it may use: -- --allow bash,edit_file",
+        permission=(
+            'For `gemini -p`, which cannot ask, add "trust": true to {entry} in its file; it then runs ', "{tool}", ", "
+        ),
+    ),
 }
 # fmt: on
