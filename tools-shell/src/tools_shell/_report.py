@@ -133,8 +133,9 @@ def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[t
             yield "network", f"only {hosts} can be reached; the user can allow other hosts (--network)"
         else:
             yield "network", "this sandbox has no network: use what is installed, or ask the user for it (--network)"
-    if has_failed and isolation.bubblewrap is not None and any(message in lowered for message in _READ_ONLY):
-        if ".git" in lowered:
+    refused = [line for line in lowered.splitlines() if any(message in line for message in _READ_ONLY)]
+    if has_failed and isolation.bubblewrap is not None and refused:
+        if any(_OF_GIT(line) for line in refused):
             yield "git", _GIT_IS_READ_ONLY
         else:
             yield "write", "only the workspace, /tmp and caches can be written here; --allow-write adds to them"
