@@ -314,7 +314,6 @@ def test_a_diff_that_ends_before_the_hunks_changes_nothing(call, put, workspace,
     assert os.listdir(workspace) == ["f"]
 
 
-
 # Searching.
 
 

@@ -224,6 +224,7 @@ TOOLCHAINS = {
     "mise": (".local/share/mise/installs/x/1/bin/x", ".local/share/mise/shims/x: "),
     "fnm": (".local/share/fnm/node-versions/v22/installation/bin/node", ".local/state/fnm_multishells/1/bin/node -> "),
     "a folder of its own": ("opt/maven/lib/mvn", "opt/maven/bin/mvn: "),
+    "conda without its base": ("conda/bin/conda", "conda/condabin/conda: "),
 }
 
 
@@ -243,11 +244,52 @@ def test_a_toolchain_in_the_home_runs(day, monkeypatch, name):
     assert "Read-only" in day.attempt("bash", command=f"echo x >> {path.parent}/new").content
 
 
+LINKED = {
+    "a link to a version": ("apps/x-1/bin/x", {"apps/x": "x-1", "bin/x": "../apps/x/bin/x"}),
+    "two links": (
+        ".config/yarn/global/node_modules/x/cli.js",
+        {
+            ".config/yarn/global/node_modules/.bin/x": "../x/cli.js",
+            "bin/x": "../.config/yarn/global/node_modules/.bin/x",
+        },
+    ),
+    "a profile": (
+        ".local/state/nix/profiles/profile-1/bin/x",
+        {".local/state/nix/profiles/profile": "profile-1", ".nix-profile": ".local/state/nix/profiles/profile"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LINKED)
+def test_a_program_behind_several_links_runs(day, monkeypatch, case):
+    real, links = LINKED[case]
+    program(day.home / real, "echo ran")
+    for name, target in links.items():
+        (day.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (day.home / name).symlink_to(target)
+    monkeypatch.setenv("PATH", f"{day.home}/bin:{day.home}/.nix-profile/bin:/usr/bin:/bin")
+    assert day.bash("x") == "ran\n"
+
+
+@pytest.mark.parametrize("name", [".tool-versions", ".config/mise/config.toml"])
+def test_version_managers_read_the_versions_of_the_user(day, name):
+    (day.home / name).parent.mkdir(parents=True, exist_ok=True)
+    (day.home / name).write_text("nodejs 22\n")
+    assert day.bash(f"cat ~/{name}") == "nodejs 22\n"
+
+
 SECRETS = """
 .ssh/id_ed25519 .aws/credentials .cargo/credentials.toml .cargo/credentials .m2/settings.xml .npmrc .pypirc .netrc
 .gradle/gradle.properties .nvm/.npmrc .local/share/keyrings/login .config/gh/hosts.yml .local/share/uv/credentials/x
-.docker/config.json .nvm/versions/node/v22/etc/npmrc notes.txt
+.docker/config.json .nvm/versions/node/v22/etc/npmrc notes.txt .fly/config.yml .foundry/keystores/key
+.supabase/access-token app/.env app/config/master.key miniconda3/.condarc miniconda3/envs/x/pip.conf
+.pyenv/versions/3.13/pip.conf miniconda3/envs/x/etc/conda/activate.d/env_vars.sh
 """
+CONFIGURATIONS = {
+    ".cargo/config.toml": '[registries.x]\ntoken = "CANARY"\n',
+    ".config/mise/config.toml": '[env]\nAPI_KEY = "CANARY"\n',
+    "app/.git/config": "[remote]\nurl = https://user:CANARY@example.org/x\n",
+}
 
 
 def test_no_secret_of_the_home_can_be_read(day, monkeypatch):
@@ -255,7 +297,14 @@ def test_no_secret_of_the_home_can_be_read(day, monkeypatch):
     for name in names:
         (day.home / name).parent.mkdir(parents=True, exist_ok=True)
         (day.home / name).write_text("CANARY")
+    for name, text in CONFIGURATIONS.items():
+        (day.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (day.home / name).write_text(text)
     for folder in (
+        ".fly/bin",
+        ".foundry/bin",
+        ".supabase/bin",
+        "app/bin",
         ".cargo/bin",
         ".local/bin",
         ".nvm/versions/node/v22/bin",
@@ -266,7 +315,11 @@ def test_no_secret_of_the_home_can_be_read(day, monkeypatch):
         (day.home / folder).mkdir(parents=True, exist_ok=True)
     (day.home / "bin" / "key").symlink_to(day.home / ".ssh" / "id_ed25519")
     folders = [
-        str(day.home / folder) for folder in (".cargo/bin", ".local/bin", ".nvm/versions/node/v22/bin", "bin", ".")
+        str(day.home / folder)
+        for folder in (
+            *(".cargo/bin", ".local/bin", ".nvm/versions/node/v22/bin", "bin", "."),
+            *(".fly/bin", ".foundry/bin", ".supabase/bin", "app/bin"),
+        )
     ]
     monkeypatch.setenv("PATH", ":".join([*folders, "/usr/bin", "/bin"]))
     found = day.attempt("bash", command="cat " + " ".join(f"~/{name}" for name in names) + "; grep -rs CANARY ~; true")

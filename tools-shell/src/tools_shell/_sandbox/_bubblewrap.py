@@ -180,7 +180,7 @@ def _mounts(bubblewrap: Bubblewrap, view: Visible, hidden: tuple[str, ...]) -> t
         at["/sys"] = ["--ro-bind", "/sys", "/sys"]
     for path in view.readable:
         is_link = os.path.islink(path) and is_inside(os.path.realpath(path), view.readable)
-        at[path] = ["--symlink", os.readlink(path), path] if is_link else ["--ro-bind-try", path, path]
+        at[path] = ["--symlink", os.path.realpath(path), path] if is_link else ["--ro-bind-try", path, path]
     for path in view.writable:
         at[path] = ["--bind-try", path, path]
     read_only = filter(view.can_be_guarded, view.guarded)
