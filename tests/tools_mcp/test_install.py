@@ -199,6 +199,16 @@ def test_another_installation_keeps_what_was_allowed_and_chosen(client, before, 
     assert sorted(words) == sorted([*SERVE, *folder, *after])
 
 
+@pytest.mark.parametrize("old", [["--gone"], ["--tools", "gone.py"], ["--allow", "gone"]])
+def test_an_entry_that_no_longer_works_names_the_way_to_start_afresh(old, home, capsys):
+    entry = {"command": "python", "args": [*SERVE, *old]}
+    file = written(home, "cursor", text := json.dumps({"mcpServers": {"mine": entry}}))
+    assert main(["mcp", "install", "cursor", "--name", "mine", "--", "--allow", "bash"]) == 2
+    error = capsys.readouterr().err
+    assert "gone" in error and "uninstall" in error and " ".join(old) in error
+    assert file.read_text() == text
+
+
 def test_an_installed_entry_needs_no_workspace_again(home, capsys):
     assert main(["mcp", "install", "claude-desktop", "--workspace", "/"]) == 0
     assert main(["mcp", "install", "claude-desktop", "--", "--allow", "bash"]) == 0

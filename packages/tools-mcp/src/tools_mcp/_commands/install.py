@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import shlex
 import sys
 from pathlib import Path
 from stat import S_IMODE
@@ -71,7 +72,12 @@ def _install(options: Namespace) -> int:
     options_of_serve = [("--tools", _absolute(options.tools)), ("--workspace", folder or None)]
     given = [word for pair in options_of_serve if pair[1] is not None for word in pair] + options.command
     words = merged(old, given)
-    allowed = serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
+    try:
+        allowed = serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
+    except CommandError as error:
+        if old:
+            error.hints.append(f"{options.name} has {shlex.join(old)}; to start afresh: ask-tools mcp uninstall")
+        raise
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
     more = {"command": sys.executable, "args": ["-P", "-m", "tools_core", "serve", *words], **client.more}
     status = _change(options, {"type": "stdio", **more} if client.is_typed else more)
