@@ -39,7 +39,7 @@ def test_temporary_files_and_caches_last_as_long_as_the_run(root, level):
     bash, ours = Bash(sandbox=level), Context(workspace=root, run_id="r")
     place = "${TMPDIR-/tmp}"
     first = bash.call({"command": f"echo kept > {place}/x; echo kept > ~/.cache/y"}, ours)
-    assert "[new outside the workspace, and removed with this run: /tmp/x]" in first.content
+    assert "[new outside the workspace, and removed with this run: /tmp/x, ~/.cache/y]" in first.content
     read = {"command": f"cat {place}/x ~/.cache/y"}
     assert bash.call(read, ours).output["output"] == "kept\n" * 2
     assert bash.call(read, Context(workspace=root, run_id="other")).output["exit_code"] == 1

@@ -244,6 +244,13 @@ def test_a_toolchain_in_the_home_runs(day, monkeypatch, name):
     assert "Read-only" in day.attempt("bash", command=f"echo x >> {path.parent}/new").content
 
 
+@pytest.mark.parametrize("folder", [".cache/backup", ".m2", ".npm"])
+def test_a_file_that_is_moved_into_a_cache_is_named(day, content, folder):
+    (day.workspace / "only.txt").write_text("data")
+    said = content("bash", command=f"mkdir -p ~/{folder} && mv only.txt ~/{folder}/")
+    assert f"removed with this run: ~/{folder}" in said
+
+
 LINKED = {
     "a link to a version": ("apps/x-1/bin/x", {"apps/x": "x-1", "bin/x": "../apps/x/bin/x"}),
     "two links": (

@@ -43,7 +43,10 @@ class RunFolder:
         for name in CACHES:
             os.makedirs(f"{self.home}/{name}", mode=0o700, exist_ok=True)
         os.utime(path)
-        mounted = {name for top in (TMP, SHM) for path in visible for name in _first_name(path, top)}
+        home = os.path.realpath(os.path.expanduser("~"))
+        inner = [f"~{path.removeprefix(home)}" for path in visible if path.startswith(f"{home}/")]  # mounts in caches
+        tops = (TMP, SHM, *(f"~/{name}" for name in CACHES))
+        mounted = {name for top in tops for path in (*visible, *inner) for name in _first_name(path, top)}
         self._known = {*mounted, *self._entries()}
 
     @property
@@ -52,7 +55,7 @@ class RunFolder:
         return [self.tmp, *(f"{self.home}/{name}" for name in CACHES)]
 
     def news(self) -> list[str]:
-        """Return a sentence about what has appeared in `/tmp` since the last call: it is not in the workspace."""
+        """Return a sentence about what has appeared in `/tmp` and the caches since the last call."""
         new = [path for path in self._entries() if path not in self._known]
         self._known.update(new)
         if not new:
@@ -70,11 +73,8 @@ class RunFolder:
         replace(path, text.encode(errors="surrogateescape"))
 
     def _entries(self) -> list[str]:
-        with suppress(OSError):  # a command has closed it to its own user
-            return [
-                f"{top}/{name}" for top, folder in ((TMP, self.tmp), (SHM, self.shm)) for name in os.listdir(folder)
-            ]
-        return []
+        folders = [(TMP, self.tmp), (SHM, self.shm), *((f"~/{name}", f"{self.home}/{name}") for name in CACHES)]
+        return [f"{top}/{name}" for top, folder in folders for name in _names(folder)]
 
 
 def _first_name(path: str, top: str) -> list[str]:
