@@ -278,6 +278,13 @@ def test_the_innermost_server_is_used_with_its_variables(operation, item, server
     assert str(requests[0].url) == url
 
 
+def test_a_server_variable_without_a_value_is_refused():
+    servers = [{"url": "https://{tenant}.test"}, {"url": "https://{other}.test"}]
+    with pytest.raises(ValueError, match="tenant has no default"):
+        operations({"/a": {"get": {}}}, servers=servers)
+    assert len(operations({"/a": {"get": {}}}, servers=servers, variables={"tenant": "ann"})) == 1
+
+
 def test_an_unknown_value_of_a_server_variable_is_refused():
     servers = [{"url": "https://{r}.test", "variables": {"r": {"default": "eu", "enum": ["eu", "us"]}}}]
     with pytest.raises(ValueError, match="one of eu, us; got 'xx'"):

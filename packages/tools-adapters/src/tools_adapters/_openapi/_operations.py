@@ -58,6 +58,8 @@ class Servers:
         absolute = [url for url in urls if re.match(r"https?://", url)]
         if not absolute and base is not None:
             absolute = [urljoin(base, url) for url in urls]
+        if absolute and (unknown := re.search(r"\{([^{}]+)\}", absolute[0])):
+            raise ValueError(f"the server variable {unknown[1]} has no default: pass variables={{{unknown[1]!r}: ...}}")
         return absolute[0].rstrip("/") if absolute else None
 
     def _expanded(self, server: Mapping[str, Any]) -> str:
