@@ -317,6 +317,14 @@ def test_a_diff_that_ends_before_the_hunks_changes_nothing(call, put, workspace,
 # Searching.
 
 
+@pytest.mark.parametrize("lines", [" a\n-", "-\n", " a\n \n-"])
+def test_a_patch_that_would_change_nothing_is_refused(call, put, lines):
+    file = put("t", "a")
+    result = call("apply_patch", patch=f"*** Begin Patch\n*** Update File: t\n@@\n{lines}\n*** End Patch")
+    assert not result.ok
+    assert file.read_text() == "a"
+
+
 @pytest.mark.parametrize(
     "pattern", ["src/", "./src/", "src/.", "src", "{root}/src/", "{root}/src", "src/**/", "*/", "{{src,lib}}/"]
 )

@@ -54,7 +54,9 @@ class Hunk(NamedTuple):
         """Return the ways to read the hunk; an empty line at its end may also be the end of the file, or a gap."""
         variants: list[Hunk] = [self]
         if self.old[1:] and not self.old[-1]:
-            variants.append(self._without_end())
+            without_end = self._without_end()
+            if any(line.kind != " " for line in without_end.lines):  # there is still something to change
+                variants.append(without_end)
         bare = [not line.is_bare for line in self.lines]
         core = self.lines[bare.index(True) : len(bare) - bare[::-1].index(True)]
         if len(core) < len(self.lines) and any(line.kind != "+" for line in core):
