@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Mapping
 from datetime import date
 
@@ -114,6 +115,12 @@ WRAPPED = {
     "an object with __call__": Remove(),
     "@tool again": tool(retry(delete)),
 }
+
+
+def test_a_tool_bound_to_an_argument_keeps_its_approval():
+    registry = Registry()
+    registry.register(types.MethodType(delete, "x"))
+    assert [each.requires_approval for each in registry.values()] == [True]
 
 
 @pytest.mark.parametrize("way", WRAPPED)

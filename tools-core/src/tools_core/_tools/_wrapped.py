@@ -12,7 +12,7 @@ from tools_core._tools._tool import Tool
 from tools_core._values._errors import DefinitionError
 
 # Attributes in which wrappers keep what they wrap: of functools.wraps, methods, partials, and properties.
-_LINKS = ("__wrapped__", "__func__", "func", "fget")
+_LINKS = ("__func__", "__wrapped__", "func", "fget")  # a method forwards the others
 _MAX_LAYERS = 50  # an object may invent attributes without end
 _BODIES = ("execute", "call", "acall", "__call__")
 
