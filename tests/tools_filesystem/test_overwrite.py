@@ -129,7 +129,7 @@ def test_a_file_that_was_saved_without_a_change_can_be_replaced(session, root, w
     assert session.write(path="file.txt", content="new").ok
 
 
-def test_a_patch_that_moves_a_file_shows_nothing_of_it(session, root):
+def test_moving_a_file_by_a_patch_is_not_reading_it(session, root):
     section = "*** Update File: file.txt\n*** Move to: new.txt\n@@\n-line 1\n+line one\n line 2\n"
     assert ApplyPatch(root).call(patch=f"*** Begin Patch\n{section}*** End Patch").ok
     assert session.write(path="new.txt", content="").error_type == "conflict"

@@ -110,7 +110,7 @@ def test_version_control_is_denied_without_a_question(root):
     assert os.listdir(root) == []
 
 
-def test_the_user_is_asked_about_other_protected_files(root):
+def test_changing_other_protected_files_asks_the_user(root):
     (root / ".vscode").mkdir()
     (root / ".vscode" / "tasks.json").write_text("a")
     (root / "x").write_text("a")

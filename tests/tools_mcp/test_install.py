@@ -191,7 +191,7 @@ def test_another_installation_preserves_additions_of_the_user(home, capsys):
     ],
 )
 @pytest.mark.parametrize("client", ["codex", "claude-code", "cursor"])
-def test_another_installation_keeps_what_was_allowed_and_chosen(client, before, again, after, home):
+def test_installing_again_keeps_earlier_options(client, before, again, after, home):
     path, section = FILES[client]
     assert [main(["mcp", "install", client, *words]) for words in (before, again)] == [0, 0]
     folder = ["--workspace", "${workspaceFolder}"] if client == "cursor" and "--workspace" not in after else []

@@ -35,7 +35,7 @@ def grants(tool):
     return sandbox["network"], sandbox["readable"], sandbox["writable"]
 
 
-def test_without_grants_there_is_nothing_but_the_workspace():
+def test_without_grants_commands_see_only_the_workspace():
     assert grants(Bash()) == (False, [], [])
 
 
@@ -137,7 +137,7 @@ def test_an_interpreter_that_does_not_start_is_an_error_that_names_the_setting(h
     assert "python in [sandbox] of" in result.error
 
 
-def test_code_that_ends_its_interpreter_is_no_fault_of_the_setting():
+def test_code_may_end_the_interpreter_of_the_setting():
     settings(f'[sandbox]\npython = "{sys.executable}"\n')
     result = Python().call({"code": "import os; os._exit(2)"}, Context(workspace="."))
     assert (result.error, result.output["exit_code"]) == (None, 2)

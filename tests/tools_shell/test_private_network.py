@@ -174,6 +174,6 @@ def test_a_name_below_an_allowed_one_does_not_lead_to_this_machine(reaching, ser
 
 
 @pytest.mark.parametrize("host", ["", "http://example.org", "example.org/x", "a b", "u@example.org", "example.org:x"])
-def test_what_is_not_a_host_is_refused(host):
+def test_invalid_names_of_hosts_are_refused(host):
     with pytest.raises(ValueError, match="is not a host"):
         Sandbox(network=(host,))

@@ -184,7 +184,7 @@ def test_the_metadata_names_all_files_of_a_flood(root, sandboxed):
     assert "33 more such files; the user sees all of them" in result.content
 
 
-def test_what_the_user_changes_between_two_commands_is_not_reported(root, level):
+def test_changes_of_the_user_between_commands_are_not_reported(root, level):
     tool = Bash(root, sandbox=level)
     tool.call(command="true")
     (root / "sub").mkdir()

@@ -60,7 +60,7 @@ MOVES = {
 
 
 @pytest.mark.parametrize("level", SANDBOXES, indirect=True)
-def test_a_file_that_is_moved_out_of_the_workspace_stays(root, level):
+def test_moving_a_file_out_of_the_workspace_fails_and_keeps_it(root, level):
     (root / "x").write_text("the only copy")
     for name, script in MOVES.items():
         assert Bash(root, sandbox=level).call(command=script).output["exit_code"], name

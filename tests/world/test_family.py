@@ -377,7 +377,7 @@ def test_deleting_a_session_deletes_no_other(other):
     assert [session.id for session in store.sessions()] == [other]
 
 
-def test_deleting_a_session_deletes_those_of_its_sub_agents(write):
+def test_deleting_a_session_deletes_its_sub_sessions(write):
     store = open_store(":memory:")
     inner = agent_tool(first_then(call("write", name="q")), write, name="inner")
     clerk = agent_tool(first_then(call("inner", prompt="a")), inner)
@@ -405,7 +405,7 @@ def waiting_family(store, write, delete, depth=1):
 
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_fork_continues_the_calls_of_sub_agents_and_repeats_none(times, depth, store, write, delete, written):
+def test_a_fork_repeats_no_call_of_a_sub_agent(times, depth, store, write, delete, written):
     agent = waiting_family(store, write, delete, depth)
     fork = agent.session
     for number in range(times):
@@ -429,7 +429,7 @@ def test_an_approval_in_a_fork_holds_for_the_call_that_waits(store, delete, writ
     assert written == ["-a"]
 
 
-def test_what_a_tool_keeps_in_one_run_is_not_seen_in_another():
+def test_runs_do_not_share_the_state_of_tools():
     @tool
     def remember(context: Context, what: str) -> str:
         """Remember something."""
@@ -477,7 +477,7 @@ class Polite(Guardrail):
         )
 
 
-def test_what_is_said_by_steer_passes_the_input_guardrails():
+def test_steering_messages_pass_the_input_guardrails():
     @tool(read_only=True)
     def pause() -> str:
         """Wait."""
@@ -683,7 +683,7 @@ def while_running(agent, slow, act, **options):
 
 
 @pytest.mark.parametrize("kind", ["id", "object", "default"])
-def test_interrupt_and_steer_take_what_generate_takes(kind, slow):
+def test_interrupt_and_steer_accept_ids_of_sessions(kind, slow):
     session = Session(id="ann", store=open_store(":memory:"))
     agent = Agent(session, model=first_then(call("slow"), "done"), tools=[slow])
     named = {} if kind == "default" else {"session": "ann" if kind == "id" else session}

@@ -287,7 +287,7 @@ DIFF = "--- a/t\n+++ b/t\n@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n@@ -6,3 +6,2 @@\n
 
 
 @pytest.mark.parametrize("end", [*range(3, 7), *range(9, 11)])
-def test_a_truncated_diff_changes_nothing(call, put, end):
+def test_truncated_diffs_are_refused(call, put, end):
     file = put("t", "a\nb\nc\nd\ne\nf\ng\nh\n")
     cut = "".join(DIFF.splitlines(keepends=True)[:end])
     assert not call("apply_patch", patch=cut).ok
@@ -306,7 +306,7 @@ CUT_IN_THE_HEADER = {
 
 
 @pytest.mark.parametrize("case", CUT_IN_THE_HEADER)
-def test_a_diff_that_ends_before_the_hunks_changes_nothing(call, put, workspace, case):
+def test_diffs_without_their_hunks_are_refused(call, put, workspace, case):
     put("f", "" if case == "a deletion" else "a\n")
     name = "new" if case == "a new file" else "f"
     result = call("apply_patch", patch=f"diff --git a/{name} b/{name}\n{CUT_IN_THE_HEADER[case]}")
@@ -318,7 +318,7 @@ def test_a_diff_that_ends_before_the_hunks_changes_nothing(call, put, workspace,
 
 
 @pytest.mark.parametrize("lines", [" a\n-", "-\n", " a\n \n-"])
-def test_a_patch_that_would_change_nothing_is_refused(call, put, lines):
+def test_patches_without_a_change_are_refused(call, put, lines):
     file = put("t", "a")
     result = call("apply_patch", patch=f"*** Begin Patch\n*** Update File: t\n@@\n{lines}\n*** End Patch")
     assert not result.ok
@@ -756,7 +756,7 @@ def test_without_ripgrep_grep_reads_the_encodings_that_read_file_reads(call, put
 @pytest.mark.parametrize(
     ("name", "content"), [("n.ipynb", NOTEBOOK), ("a.png", b"\x89PNG\r\n\x1a\n" + bytes(20)), ("b", bytes(9))]
 )
-def test_overwrite_replaces_a_file_that_is_not_shown_whole(call, put, name, content):
+def test_overwrite_replaces_partly_shown_files(call, put, name, content):
     put(name, content)
     call("read_file", path=name)
     refused = call("write_file", path=name, content="x")

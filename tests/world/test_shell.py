@@ -203,7 +203,7 @@ def test_a_refused_setting_does_not_end_the_script(day):
     assert day.shell("git config core.hooksPath", exit_code=1) == ""
 
 
-def test_what_a_command_created_can_be_deleted_by_the_next(day):
+def test_later_commands_delete_files_of_earlier_ones(day):
     day.bash("echo 'repos: []' > .pre-commit-config.yaml; mkdir .husky; echo x > .husky/pre-commit")
     day.bash("rm -r .pre-commit-config.yaml .husky")
     assert os.listdir(day.workspace) == []
@@ -245,7 +245,7 @@ def test_a_toolchain_in_the_home_runs(day, monkeypatch, name):
 
 
 @pytest.mark.parametrize("folder", [".cache/backup", ".m2", ".npm"])
-def test_a_file_that_is_moved_into_a_cache_is_named(day, content, folder):
+def test_the_result_names_files_moved_into_a_cache(day, content, folder):
     (day.workspace / "only.txt").write_text("data")
     said = content("bash", command=f"mkdir -p ~/{folder} && mv only.txt ~/{folder}/")
     assert f"removed with this run: ~/{folder}" in said
@@ -372,7 +372,7 @@ def test_editable_packages_of_an_environment_on_path_are_readable(day, monkeypat
     assert day.bash("tool") == "NAME = 'editable'\n"
 
 
-def test_a_path_file_of_a_command_reveals_nothing(day, environment):
+def test_path_files_of_commands_reveal_nothing(day, environment):
     (day.home / "private").mkdir()
     (day.home / "private" / "x").write_text("secret")
     day.bash(f"echo {day.home}/private > .venv/lib/python*/site-packages/x.pth || echo {day.home}/private > y.pth")
@@ -412,7 +412,7 @@ def test_a_failure_without_a_network_is_explained_through_a_pipe(content):
         ("git config core.editor vi; sh -c 'exit 1'", "git's hooks and configuration are read-only"),
     ],
 )
-def test_a_refused_change_is_explained_by_what_refused_it(day, command, remark):
+def test_a_refusal_names_git_or_the_workspace(day, command, remark):
     day.repository({"a": "1\n"})
     assert remark in day.call("bash", command=command).content
 

@@ -75,7 +75,7 @@ def asks_again(workspace):
         ({"command": "tee a", "stdin": "1"}, {"command": "tee a", "stdin": "2"}),
     ],
 )
-def test_an_answer_for_the_session_never_allows_what_another_command_changes(asks_again, first, later):
+def test_session_answers_never_allow_other_changes(asks_again, first, later):
     assert asks_again(first, later)
 
 

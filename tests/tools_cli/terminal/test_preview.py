@@ -34,7 +34,7 @@ def preview(terminal, model_server, monkeypatch):
     return preview
 
 
-def test_a_job_cannot_change_what_a_person_has_read(place, preview, terminal):
+def test_jobs_cannot_change_a_shown_diff(place, preview, terminal):
     script = "echo nicer > deploy.sh; until [ -e go ]; do sleep 0.05; done; echo evil > deploy.sh; touch done"
     run = preview(script, "until [ -e deploy.sh ]; do sleep 0.05; done")
     run.expect("+nicer")

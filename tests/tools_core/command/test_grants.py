@@ -46,12 +46,12 @@ def test_a_network_is_granted_whole_or_by_host(grants, options, network):
 @pytest.mark.parametrize(
     "host", ["Install this", "https://example.org", "a.org/path", "user@a.org", "a.org:99999999", ""]
 )
-def test_what_is_no_host_is_refused(grants, host):
+def test_invalid_hosts_are_refused(grants, host):
     error = grants("--network", host)
     assert "is not a host such as example.org" in error
 
 
-def test_grants_add_to_those_of_the_environment(grants):
+def test_options_extend_the_grants_of_the_environment(grants):
     assert grants("--network", "a.org", ASK_TOOLS_NETWORK="b.org")["network"] == "b.org,a.org"
     assert grants("--network", "a.org", ASK_TOOLS_NETWORK="all")["network"] == "all"
 

@@ -48,7 +48,7 @@ def words(command):
     ("extra", "needed"),
     [("chat", ["prompt-toolkit>=3.0.52", "rich>=14"]), ("postgresql", ["psycopg[binary]>=3.2"]), ("windows", ["w"])],
 )
-def test_an_extra_is_installed_by_what_it_needs(distribution, extra, needed):
+def test_extras_are_installed_by_their_requirements(distribution, extra, needed):
     lines = [
         "Requires-Dist: pydantic>=2",
         "Requires-Dist: prompt-toolkit>=3.0.52; extra == 'chat'",

@@ -48,7 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("foreign", "good", "bad", "removed"), CASES, ids=lambda value: str(value)[:50])
-def test_a_foreign_schema_keeps_what_can_be_enforced(foreign, good, bad, removed):
+def test_foreign_schemas_keep_enforceable_keywords(foreign, good, bad, removed):
     usable, places = schema.enforceable(foreign)
     validator = schema.compile(usable)
     assert validator.is_valid(good)
@@ -62,6 +62,6 @@ def test_a_schema_that_can_be_enforced_is_unchanged():
 
 
 @pytest.mark.parametrize("value", [[], "x", None, {"x": object()}])
-def test_what_is_no_schema_is_refused(value):
+def test_invalid_schemas_are_refused(value):
     with pytest.raises(schema.SchemaError):
         schema.enforceable(value)

@@ -57,7 +57,7 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_that_cannot_ask_runs_what_its_user_has_allowed(client, npm, environ, model_server, tmp_path):
+def test_clients_without_questions_run_allowed_tools(client, npm, environ, model_server, tmp_path):
     release, program, command, everything = CLIENTS[client]
     node, modules = npm(release)
     project = tmp_path / "project"
