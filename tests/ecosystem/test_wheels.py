@@ -198,7 +198,7 @@ def test_the_meta_package_installs_the_everyday_tools(install):
     names = names_in(environment.ask_tools("list", "--json"))
     assert {"bash", "python", "job_start"} <= set(names)
     assert {"read_file", "write_file", "edit_file", "apply_patch", "grep", "glob"} <= set(names)
-    assert len(names) == 18
+    assert len(names) == 17
 
 
 def test_python_m_tools_core_is_the_command(install):

@@ -813,6 +813,7 @@ def test_an_inline_tool_without_a_limit_runs_in_the_thread_of_its_caller(nesting
     assert events.count("ToolProgress") == 2
     assert events.index("ToolStarted") < events.index("ToolProgress") < events.index("ToolFinished")
     assert all(message.result.ok for message in results(agent.session))
+    database.close()
 
 
 # Loops and bugs

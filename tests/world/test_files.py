@@ -325,6 +325,12 @@ def test_patches_without_a_change_are_refused(call, put, lines):
     assert file.read_text() == "a"
 
 
+def test_deleting_an_empty_line_that_is_gone_keeps_the_final_newline(call, put):
+    file = put("t", "a\n")
+    assert not call("apply_patch", patch="*** Begin Patch\n*** Update File: t\n@@\n a\n-\n*** End Patch").ok
+    assert file.read_text() == "a\n"
+
+
 @pytest.mark.parametrize(
     "pattern", ["src/", "./src/", "src/.", "src", "{root}/src/", "{root}/src", "src/**/", "*/", "{{src,lib}}/"]
 )

@@ -156,7 +156,9 @@ class _Placing:
             if not hunk.old[-1] and self.lines[-1]:  # blanks are not the empty line that stands for the end
                 first, places = self.end, [place for place in places if place.end < len(self.lines)]
             return [place for place in places if place.end >= first]
-        return [place for place in places if place.position < self.end]  # the end is not an empty line
+        last = next(line for line in reversed(hunk.lines) if line.kind != "+")
+        end = self.end if last.kind == "-" else len(self.lines)  # the end is not an empty line that can be deleted
+        return [place for place in places if place.position < self.end and place.end <= end]
 
     def _insertions(self, hunk: Hunk) -> list[Placed]:
         """Return the places of a hunk that only adds lines: below its line number or its heading."""

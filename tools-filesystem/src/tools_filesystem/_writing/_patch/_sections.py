@@ -53,15 +53,18 @@ class Hunk(NamedTuple):
     def variants(self) -> list[Hunk]:
         """Return the ways to read the hunk; an empty line at its end may also be the end of the file, or a gap."""
         variants: list[Hunk] = [self]
-        if self.old[1:] and not self.old[-1]:
-            without_end = self._without_end()
-            if any(line.kind != " " for line in without_end.lines):  # there is still something to change
-                variants.append(without_end)
+        if self.old[1:] and not self.old[-1] and self._has_end_on_both_sides():
+            variants.append(self._without_end())
         bare = [not line.is_bare for line in self.lines]
         core = self.lines[bare.index(True) : len(bare) - bare[::-1].index(True)]
         if len(core) < len(self.lines) and any(line.kind != "+" for line in core):
             variants.append(self._replace(lines=core))
         return variants
+
+    def _has_end_on_both_sides(self) -> bool:
+        """Return whether the last empty line may be the end of the file, which a hunk cannot delete."""
+        last = next(line for line in reversed(self.lines) if line.kind != "+")
+        return last.kind == " " or bool(self.new and not self.new[-1])
 
     def _without_end(self) -> Hunk:
         """Return the hunk for a file without the last empty line on both sides."""
