@@ -278,6 +278,7 @@ def table() -> str:
         taker.tool.call(value=valid).unwrap()
         error = "" if wrong is ... else taker.tool.call(value=wrong).error
         schema = "an object of its members" if "properties" in taker.schema else f"`{json.dumps(taker.schema)}`"
+        error = f"`{error}`" if error else ""
         cells = [f"`{name}`", schema, f"`{json.dumps(valid)}`", f"`{type(taker.value).__name__}`", error]
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows) + "\n"

@@ -118,7 +118,7 @@ def test_every_installed_tool_is_listed_and_a_broken_one_says_why(command):
     done = command("tools", "list")
     assert done.returncode == 0, done.stderr
     assert "note(*, text: str, times: int = 1) (plugin: ask-tools)\n\n  Write a note." in done.stdout
-    assert "stop() (plugin" in done.stdout
+    assert "stop(*, any=None) (plugin" in done.stdout
     assert "Unavailable: `broken` of broken-tools 1.0 is unavailable: ModuleNotFoundError" in done.stdout
     assert "llm_version" in done.stdout
 

@@ -72,7 +72,12 @@ def test_new_and_missing_tools_and_other_versions_are_differences(ask_tools, sit
     (site.folder / "tools_greet-1.0.dist-info").rename(site.folder / "tools_greet-1.1.dist-info")
     site.install("tools-new", {"new": "greet"}, GREET)
     report = ask_tools("verify", "--json")
-    changes = ["tools-greet: version 1.0 -> 1.1", "tools-new:new is new", "tools-old is missing", "tools-old:old is missing"]
+    changes = [
+        "tools-greet: version 1.0 -> 1.1",
+        "tools-new:new is new",
+        "tools-old is missing",
+        "tools-old:old is missing",
+    ]
     assert (report.code, report.json["changes"]) == (1, changes)
     assert ask_tools("lock").out.splitlines()[:-1] == changes
 

@@ -35,11 +35,11 @@ class EditFile(FileTool):
         new_string: Annotated[str, "Replacement text."],
         replace_all: Annotated[bool, "Replace every occurrence."] = False,
         dry_run: Annotated[bool, "Only return the diff."] = False,
-        cell: Annotated[int | None, "Number of a notebook's cell, as read_file shows it."] = None,
+        cell: Annotated[int, "Number of a notebook's cell, as read_file shows it; 0: no cell."] = 0,
         *,
         context: Context,
     ) -> Result:
-        if not old_string and cell is None:
+        if not old_string and not cell:
             raise ToolError("old_string must not be empty; write_file creates files", "validation_error")
         if old_string == new_string:
             raise ToolError("old_string and new_string are the same", "validation_error")
@@ -57,7 +57,7 @@ class EditFile(FileTool):
                 ledger_of(context.run_id).replace(Content(real, state, [data]), after)
         lines = edit.lines
         facts = {"path": path, "replacements": len(lines), "lines": lines[:_MAX_LINES], "dry_run": dry_run}
-        facts |= {"cell": cell} if cell is not None else {}
+        facts |= {"cell": cell} if cell else {}
         notes = [f"[{note}]" for note in (edit.note, file.note, "" if dry_run else other_names(state)) if note]
         if not dry_run and (remark := checked(file.root.real, [real], context)):
             notes.append(remark)
@@ -74,10 +74,10 @@ class _Edit(NamedTuple):
     note: str
 
 
-def _edited(data: bytes, path: str, old: str, new: str, cell: int | None, *, replace_all: bool) -> _Edit:
+def _edited(data: bytes, path: str, old: str, new: str, cell: int, *, replace_all: bool) -> _Edit:
     text = file_text = text_of(data, path)
     place = None
-    if cell is not None:
+    if cell:
         path = f"{path}, cell {cell}"
         place = cell_of(file_text.decoded(file_text.data), cell, path)
         text = Text(place.source.encode(), "utf-8")
