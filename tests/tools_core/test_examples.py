@@ -15,8 +15,9 @@ def forecast(city: str, day: date | None = None) -> str:
     return f"{city} {day}"
 
 
-def test_examples_are_kept_and_copied():
-    forecast.examples[0]["city"] = "changed"
+def test_examples_are_kept_and_read_only():
+    with pytest.raises(TypeError, match="read-only"):
+        forecast.examples[0]["city"] = "changed"
     assert forecast.examples == [{"city": "Oslo"}, {"city": "Rome", "day": "2026-11-24"}]
     assert forecast.definition["examples"] == forecast.examples
     assert (forecast.deferred, forecast.verify) == (True, "read_log")

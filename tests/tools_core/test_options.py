@@ -94,7 +94,7 @@ def test_a_toolset_without_methods_has_no_tools():
     with pytest.raises(DefinitionError, match="Empty has no tools: write a public method"):
         Registry().register(Empty())
     with pytest.raises(DefinitionError, match="Empty has no tools"):
-        Empty().tools  # noqa: B018
+        Empty().tools
     assert [count.name for count in Full().tools] == ["full_count"]
 
 

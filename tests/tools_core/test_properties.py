@@ -24,7 +24,7 @@ class Size(enum.Enum):
 scalars = st.sampled_from(
     [
         *(str, int, float, bool, Any, dt.date, dt.datetime, UUID, Path, Size),
-        *(Literal["a", "b"], Optional[Literal[1, "x"]]),  # noqa: UP045
+        *(Literal["a", "b"], Optional[Literal[1, "x"]]),
         *(
             Annotated[int, Limits(ge=0, lt=10)],
             Annotated[str, Limits(max_length=3)],
@@ -38,7 +38,7 @@ def containers(inner):
     return st.one_of(
         inner.map(lambda hint: list[hint]),
         inner.map(lambda hint: dict[str, hint]),
-        inner.map(lambda hint: Optional[hint]),  # noqa: UP045  (hints are made at run time)
+        inner.map(lambda hint: Optional[hint]),
         inner.map(lambda hint: set[hint] if hint in (str, int) else tuple[hint, ...]),
         st.tuples(inner, inner).map(lambda hints: tuple[hints]),
         st.tuples(inner, inner).map(lambda hints: TypedDict("Made", {"a": hints[0], "b": hints[1]}, total=False)),
@@ -82,7 +82,7 @@ def made_of(annotations):
 
     names = ", ".join(annotations)
     namespace: dict[str, Any] = {"body": body}
-    exec(f"def subject({names}=None): return body({', '.join(f'{n}={n}' for n in annotations)})", namespace)  # noqa: S102
+    exec(f"def subject({names}=None): return body({', '.join(f'{n}={n}' for n in annotations)})", namespace)
     function = namespace["subject"]
     function.__annotations__ = dict(annotations)
     return tool(function, description="Made.")

@@ -333,7 +333,8 @@ def test_a_result_cannot_be_changed():
     for name in ("ok", "output", "error", "error_type", "metadata", "content", "exception", "other"):
         with pytest.raises(AttributeError):
             setattr(result, name, 2)
-    result.metadata["a"] = 2
+    with pytest.raises(TypeError, match="read-only"):
+        result.metadata["a"] = 2
     assert result.with_metadata({"b": 2}).metadata == {"a": 1, "b": 2}
     assert result.metadata == {"a": 1}
 

@@ -1,6 +1,9 @@
 """Subclasses of `Tool`: definition, calls, inheritance and context."""
 
+import copy
 import dataclasses
+import json
+import pickle
 from typing import Annotated, Any
 
 import pytest
@@ -205,6 +208,7 @@ def test_halt_ends_the_conversation_if_it_is_raised_or_returned():
             except Exception:  # noqa: BLE001  (what a careless author writes)
                 return "swallowed"
 
+    assert Tool.Halt is Halt
     for how in ("return", "raise"):
         result = Stop().call(how=how)
         assert result.ok and result.halted and result.output == "done"
@@ -291,13 +295,41 @@ def test_a_function_must_take_all_arguments_of_its_schema():
         type("Bad", (Tool,), {"input_schema": schema, "execute": lambda self, a, b=1: a})
 
 
-def test_changes_of_returned_schemas_do_not_change_the_tool():
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tool: tool.definition["input_schema"]["properties"].clear(),
+        lambda tool: tool.input_schema["properties"]["name"].update(type="integer"),
+        lambda tool: tool.input_schema.pop("required"),
+        lambda tool: tool.input_schema.__ior__({"type": "array"}),
+        lambda tool: type(tool).input_schema["required"].append("x"),
+        lambda tool: tool.input_schema["required"].sort(),
+        lambda tool: tool.input_schema["required"].__delitem__(0),
+        lambda tool: tool.parameters["name"].schema().update(type="integer"),
+        lambda tool: tool.parameters.clear(),
+    ],
+    ids=range(9),
+)
+def test_schemas_are_read_only(change):
     tool = Greeter()
-    tool.definition["input_schema"]["properties"].clear()
-    tool.input_schema["properties"].clear()
-    Greeter.input_schema["required"].append("x")
-    assert tool.definition == Greeter().definition
-    assert "name" in tool.input_schema["properties"]
+    before = copy.deepcopy(tool.definition)
+    with pytest.raises((TypeError, AttributeError), match=r"read-only|clear"):
+        change(tool)
+    tool.definition.clear()
+    assert tool.definition == before
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [copy.deepcopy, lambda schema: pickle.loads(pickle.dumps(schema)), lambda schema: json.loads(json.dumps(schema))],
+    ids=["deepcopy", "pickle", "json"],
+)
+def test_a_copy_of_a_schema_can_be_changed(copied):
+    schema = copied(Greeter().input_schema)
+    assert schema == Greeter().input_schema
+    schema["properties"]["name"]["type"] = "integer"
+    schema["required"].append("greeting")
+    assert (type(schema), type(schema["required"])) == (dict, list)
 
 
 def test_restrictive_flags_are_inherited_and_loosening_is_explicit():

@@ -19,6 +19,7 @@ from datetime import date
 import pytest
 
 from tools_core import Context, DefinitionError, Parameter, Registry, Tool, ToolCall, Toolset, command, tool
+from tools_core.files import user_settings
 
 OPTIONS = {"requires_approval": True, "destructive": True, "timeout": 7, "tags": ["disk"]}
 
@@ -120,7 +121,7 @@ WRAPPED = {
 def test_a_tool_bound_to_an_argument_keeps_its_approval():
     registry = Registry()
     registry.register(types.MethodType(delete, "x"))
-    assert [each.requires_approval for each in registry.values()] == [True]
+    assert [entry.requires_approval for entry in registry.values()] == [True]
 
 
 @pytest.mark.parametrize("way", WRAPPED)
@@ -185,12 +186,16 @@ def test_a_pickled_wrapped_tool_still_runs_its_wrapper():
     assert copied.requires_approval and copied.__wrapped__ is scrub
 
 
+def nothing():
+    yield
+
+
 METHOD_DECORATORS = {
     "wraps": retry,
     "asynchronous": retry_later,
     "cache": functools.cache,
     "several": lambda method: retry(functools.lru_cache(method)),
-    "context manager": contextlib.contextmanager,
+    "context manager": contextlib.contextmanager(nothing)(),
     "@tool again": tool(idempotent=True),
 }
 
@@ -238,7 +243,7 @@ def test_a_static_method_keeps_its_options_or_is_refused_in_any_order(order):
 
 @pytest.mark.parametrize("wrapper", [property, functools.cached_property, classmethod, Wrapper])
 def test_options_on_a_property_or_an_object_are_refused(wrapper):
-    with pytest.raises(DefinitionError, match="which is not a method"):
+    with pytest.raises(DefinitionError, match="which cannot be a tool"):
 
         class Files(Toolset):
             @wrapper
@@ -679,3 +684,27 @@ def run(*words, **options):
     """Run the command in this folder."""
     options = {"stdin": subprocess.DEVNULL, "text": True, "capture_output": True} | options
     return subprocess.run([sys.executable, "-P", "-m", "tools_core", *words], check=False, **options)
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_settings_and_locks_of_any_editor_are_read(home, workspace, monkeypatch, start, end):
+    settings = home / ".config/ask-tools/settings.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_bytes(start + b"[agent]" + end + b'model = "demo"' + end)
+    assert user_settings("agent") == {"model": "demo"}
+    lock = workspace / "ask-tools.lock"
+    lock.write_bytes(start + b'{"version": 1,' + end + b'"distributions": {}, "tools": {}}')
+    monkeypatch.setenv("ASK_TOOLS_LOCK", str(lock))
+    assert list(Registry()) == []
+
+
+@pytest.mark.parametrize("content", ["[agent", "\N{LATIN SMALL LETTER E WITH ACUTE} = 1"])
+def test_doctor_counts_settings_that_cannot_be_read_as_a_problem(home, monkeypatch, capsys, content):
+    monkeypatch.setenv("ASK_TOOLS_DENY", "*")  # loads no package
+    settings = home / ".config/ask-tools/settings.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_bytes(content.encode("latin-1"))
+    assert command.main(["doctor", "--json"]) == 1
+    (problem,) = [row for row in json.loads(capsys.readouterr().out)["problems"] if row["name"] == "settings.toml"]
+    assert str(settings) in problem["error"]

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
+import typing
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, Flag, IntEnum
 from ipaddress import IPv4Address, IPv6Network
 from pathlib import Path, PurePosixPath
 from re import Pattern
@@ -60,6 +61,11 @@ class Colour(Enum):
 
 class Size(IntEnum):
     S = 1
+
+
+class Access(Flag):
+    READ = 1
+    WRITE = 2
 
 
 @dataclass
@@ -139,11 +145,12 @@ HINTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "None": (None, None, None, 1),
     "Any, object": (Any, [1], [1], ...),
     "LiteralString": (LiteralString, "a", "a", 1),
-    "int | None, Optional[int]": (Optional[int], None, None, "x"),  # noqa: UP045
-    "int | str, Union[int, str]": (Union[int, str], "a", "a", []),  # noqa: UP007
+    "int | None, Optional[int]": (Optional[int], None, None, "x"),
+    "int | str, Union[int, str]": (Union[int, str], "a", "a", []),
     "Literal[\"C\", \"F\"]": (Literal["C", "F"], "C", "C", "K"),
     "Enum": (Colour, "red", Colour.RED, "blue"),
     "IntEnum": (Size, 1, Size.S, 2),
+    "Flag": (Access, ["READ", "WRITE"], Access.READ | Access.WRITE, ["RUN"]),
     "list[int], Sequence[int], Iterable[int]": (list[int], [1], [1], ["x"]),
     "tuple[int, str]": (tuple[int, str], [1, "a"], (1, "a"), [1]),
     "tuple[int, ...]": (tuple[int, ...], [1, 2], (1, 2), ["x"]),
@@ -153,7 +160,7 @@ HINTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "dict[int, str]": (dict[int, str], {"1": "a"}, {1: "a"}, {"x": "a"}),
     "OrderedDict, defaultdict": (defaultdict[str, int], {"a": 1}, {"a": 1}, {"a": "x"}),
     "date": (date, "2026-01-31", date(2026, 1, 31), "x"),
-    "datetime": (datetime, "2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=timezone.utc), "x"),  # noqa: UP017
+    "datetime": (datetime, "2026-01-31T12:00:00Z", datetime(2026, 1, 31, 12, tzinfo=timezone.utc), "x"),
     "time": (time, "12:30:00", time(12, 30), "x"),
     "timedelta": (timedelta, "PT1H", timedelta(hours=1), "x"),
     "ZoneInfo": (ZoneInfo, "Europe/Oslo", ZoneInfo("Europe/Oslo"), "x"),
@@ -164,6 +171,7 @@ HINTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "IPv4Network, IPv6Network": (IPv6Network, "2001:db8::/32", IPv6Network("2001:db8::/32"), "x"),
     "re.Pattern": (Pattern, "a+", None, "("),
     "Annotated[int, Limits(ge=1)]": (Annotated[int, Limits(ge=1)], 1, 1, 0),
+    "Annotated[int, msgspec.Meta(ge=1)]": (Annotated[int, msgspec.Meta(ge=1)], 1, 1, 0),
     "Annotated[str, \"text\"]": (Annotated[str, "text"], "a", "a", 1),
     "NewType": (Id, 1, 1, "x"),
     "Final[int]": (Final[int], 1, 1, "x"),
@@ -223,12 +231,19 @@ def test_a_hint_becomes_a_schema_and_the_object_that_the_function_expects(name):
 
 
 OTHERS = [OrderedDict[str, int], frozenset[int], Sequence[int], Iterable[int], AbstractSet[int], Mapping[str, int]]
+BARE = [typing.List, typing.Dict, typing.Tuple, typing.Set, typing.Mapping, typing.Sequence, typing.DefaultDict]
 
 
-@pytest.mark.parametrize("hint", OTHERS)
+@pytest.mark.parametrize("hint", [*OTHERS, *BARE])
 def test_other_collections_are_hints(hint):
-    is_mapping = hint in (OrderedDict[str, int], Mapping[str, int])
-    assert Taker(hint).tool.call(value={"a": 1} if is_mapping else [1]).ok
+    taker = Taker(hint)
+    assert taker.tool.call(value={"a": 1} if taker.schema["type"] == "object" else [1]).ok
+
+
+@pytest.mark.parametrize("hint", [set, set[Any], set[int | list[int]], frozenset[tuple[list[int], ...]]])
+def test_a_value_that_a_set_cannot_hold_is_invalid(hint):
+    result = Taker(hint).tool.call(value=[[[1]] if "tuple" in str(hint) else [1]])
+    assert (result.error_type, result.error) == ("validation_error", "value is invalid: unhashable type: 'list'")
 
 
 class Options(TypedDict, total=False):
@@ -264,7 +279,7 @@ def test_a_wrong_member_of_a_generic_class_is_named():
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax needs Python 3.12")
 def test_functions_with_type_parameters_are_tools():
     names: dict[str, Any] = {}
-    exec("def double[N: int](value: N) -> N:\n    'Double.'\n    return 2 * value\n", names)  # noqa: S102
+    exec("def double[N: int](value: N) -> N:\n    'Double.'\n    return 2 * value\n", names)
     double = tool(names["double"])
     assert double.input_schema["properties"]["value"] == {"type": "integer"}
     assert double.call(value=2).output == 4

@@ -77,12 +77,13 @@ def test_a_declaration_needs_a_name(name):
         Parameter(name)
 
 
-def test_a_default_makes_it_optional_and_is_copied_in_and_out():
+def test_a_default_makes_it_optional_and_is_copied_and_read_only():
     arguments = [1]
     parameter = Parameter("a", list, default=arguments)
     arguments.append(2)
-    parameter.default.append(3)
-    parameter.schema()["default"].append(4)
+    for default in (parameter.default, parameter.schema()["default"]):
+        with pytest.raises(TypeError, match="read-only"):
+            default.append(3)
     assert not parameter.required
     assert parameter.default == [1]
 

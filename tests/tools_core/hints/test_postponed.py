@@ -45,17 +45,20 @@ def test_postponed_hints_are_evaluated_at_every_level():
 
 
 def test_a_name_that_cannot_be_found_is_refused_with_the_fix():
-    class Local(TypedDict):
-        day: date
+    def create():
+        class Local(TypedDict):
+            day: date
 
-    def take(x: list[Local]) -> None: ...
+        def take(x: list[Local]) -> None: ...
+
+        return take
 
     text = (
         r"take: the parameter `x`: the name `Local` in the hint 'list\[Local\]' is not defined; "
         "define or import `Local` at the top of the module, not in a function or `if TYPE_CHECKING:`"
     )
     with pytest.raises(DefinitionError, match=text):
-        tool(take)
+        tool(create())  # when the function around it has ended
 
 
 def test_a_return_type_that_cannot_be_found_does_no_harm():

@@ -66,7 +66,7 @@ def test_a_recursive_alias_has_its_schema_in_defs(read):
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="not possible here: `type X = ...` needs Python 3.12")
 def test_the_type_statement_is_understood():
     names = {"date": date, "TypedDict": TypedDict}
-    exec(  # noqa: S102
+    exec(
         "type Days = list[date] | None\ndef take(a: Days): return a\n",
         names,
     )

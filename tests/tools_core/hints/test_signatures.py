@@ -77,7 +77,7 @@ def test_extra_keywords_are_accepted_if_the_function_takes_them():
 
 @pytest.mark.parametrize(
     "hint",
-    [Context, Context | None, Optional[Context], Annotated[Context, "mine"]],  # noqa: UP045
+    [Context, Context | None, Optional[Context], Annotated[Context, "mine"]],
     ids=str,
 )
 def test_a_context_is_injected_and_never_shown(hint):

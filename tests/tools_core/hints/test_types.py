@@ -37,7 +37,7 @@ CASES = [
     (Any, {}, {"a": [1]}, {"a": [1]}),
     (UserId, {"type": "integer"}, 7, 7),
     (list[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
-    (typing.List[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),  # noqa: UP006
+    (typing.List[int], {"type": "array", "items": {"type": "integer"}}, [1], [1]),
     (abc.Sequence[str], {"type": "array", "items": {"type": "string"}}, ["a"], ["a"]),
     (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}, [1, 2], (1, 2)),
     (

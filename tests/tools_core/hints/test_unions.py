@@ -30,8 +30,8 @@ class Dog:
 
 SCHEMAS = [
     (int | None, {"type": ["integer", "null"]}),
-    (Optional[str], {"type": ["string", "null"]}),  # noqa: UP045
-    (Union[int, str], {"type": ["integer", "string"]}),  # noqa: UP007
+    (Optional[str], {"type": ["string", "null"]}),
+    (Union[int, str], {"type": ["integer", "string"]}),
     (int | str | None, {"type": ["integer", "string", "null"]}),
     (date | None, {"type": ["string", "null"], "format": "date"}),
     (Decimal | None, {"type": ["number", "string", "null"]}),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import deepcopy
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -12,7 +11,7 @@ from tools_core._definition._docstring import parse_docstring
 from tools_core._definition._hints._annotations import Schema, Unsupported
 from tools_core._definition._hints._classes import object_schema, with_default
 from tools_core._definition._hints._converters import Converter, Problems
-from tools_core._definition._hints._metadata import annotate, field_default, is_field
+from tools_core._definition._hints._metadata import annotate, check_default, field_default, is_field
 from tools_core._definition._hints._models import is_model
 from tools_core._definition._hints._reader import Reader
 from tools_core._definition._hints._signature import MISSING, Signature, read_signature
@@ -20,6 +19,7 @@ from tools_core._definition._parameter import Parameter, schema_of_parameters
 from tools_core._definition._spec import Arguments, Spec, check_defaults, checked_examples, is_async
 from tools_core._values._context import Context
 from tools_core._values._errors import DefinitionError, InvalidArguments, SchemaError
+from tools_core._values._frozen import frozen
 from tools_core._values._problem import Problem
 
 
@@ -27,14 +27,14 @@ def define(
     function: Callable[..., Any],
     *,
     owner: str = "the tool",
-    bound: bool = False,
+    bound: Mapping[Any, Any] | None = None,
     input_schema: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Parameter] | Sequence[Parameter] = (),
     examples: Iterable[Mapping[str, Any]] = (),
     docstring: str | None = None,
 ) -> Spec:
-    """Define a tool by its function, whose first parameter is `self` if it is `bound`.
+    """Define a tool by its function, or by a method that is `bound` to the types of its class's type variables.
 
     Parameters or an `input_schema` replace the type hints, and the `docstring` of a class comes before the one of the
     function. Raises DefinitionError, or SchemaError for an invalid schema; `owner` is the tool in their messages.
@@ -45,14 +45,16 @@ def define(
     texts = class_texts | texts
     if input_schema is not None and parameters:
         raise DefinitionError(f"{owner} has both input_schema and parameters; keep one of them")
-    if input_schema is not None:
-        spec = _from_schema(signature, owner, _copied(input_schema, f"{owner}: input_schema"))
-    elif parameters:
-        declared = parameters.values() if isinstance(parameters, Mapping) else parameters
-        spec = _from_parameters(signature, owner, tuple(declared))
-    else:
-        spec = _from_hints(signature, texts)
-    _compile(spec, owner)
+    try:
+        if input_schema is not None:
+            spec = _from_schema(signature, owner, _copied(input_schema, f"{owner}: input_schema"))
+        elif parameters:
+            declared = parameters.values() if isinstance(parameters, Mapping) else parameters
+            spec = _from_parameters(signature, owner, tuple(declared))
+        else:
+            spec = _from_hints(signature, texts)
+    except SchemaError as error:
+        raise SchemaError(f"{owner}: {error}") from None
     if input_schema is None and not parameters:
         check_defaults(spec, signature.name)
     _add_texts(spec, signature, texts, has_schema=input_schema is not None)
@@ -61,13 +63,14 @@ def define(
     spec.is_async = is_async(function)
     if output_schema is not None:
         spec.output_schema = _copied(output_schema, f"{owner}: output_schema")
-    spec.examples = checked_examples(spec, owner, examples)
+    spec.examples = frozen(checked_examples(spec, owner, examples))
+    spec.input_schema, spec.output_schema = frozen(spec.input_schema), frozen(spec.output_schema)
     return spec
 
 
 def _add_texts(spec: Spec, signature: Signature, texts: Mapping[str, str], *, has_schema: bool) -> None:
     """Add the texts of the docstring to declared parameters without one; the others stay in the description."""
-    properties = spec.input_schema["properties"]
+    properties = spec.input_schema["properties"] = dict(spec.input_schema["properties"])
     names = {name for name in signature.defaults if name not in properties}  # such as that of the Context
     for name, schema in properties.items():
         is_described = isinstance(schema, dict) and "description" in schema  # a schema may be a boolean
@@ -87,20 +90,13 @@ def model_text(docstring: str | None) -> str:
 def _copied(schema: object, owner: str) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
         raise DefinitionError(f"{owner} must be a dict, got {type(schema).__name__}")
-    return deepcopy(dict(schema))
-
-
-def _compile(spec: Spec, owner: str) -> None:
-    try:
-        spec.validator  # noqa: B018  (compiles)
-    except SchemaError as error:
-        raise SchemaError(f"{owner}: {error}") from None
+    return dict(schema)
 
 
 def _from_hints(signature: Signature, texts: Mapping[str, str]) -> Spec:
     """Read type hints, defaults and docstring."""
     _check_kinds(signature)
-    parameters = _Parameters()
+    parameters = _Parameters(signature)
     name = ""
     try:
         for name, default in signature.defaults.items():
@@ -134,8 +130,8 @@ def _check_kinds(signature: Signature) -> None:
 class _Parameters:
     """The parameters of a signature while they are read; `add` raises Unsupported."""
 
-    def __init__(self) -> None:
-        self.reader = Reader()
+    def __init__(self, signature: Signature) -> None:
+        self.reader = Reader(signature.module, signature.local)
         self.schema = object_schema({}, [])
         self.converters: dict[str, Converter] = {}
         self.extra: Converter | None = None  # of the values in **kwargs
@@ -151,6 +147,7 @@ class _Parameters:
         if hint is MISSING and type(default) not in (str, int, float, bool):
             raise Unsupported("it has no type hint", "add one, as in `count: int`")
         schema, convert = self.reader.read(type(default) if hint is MISSING else hint)
+        check_default(default)
         field = next(filter(is_field, (default, *getattr(hint, "__metadata__", ()))), None)
         if field is not None and field is default:
             (schema, convert), default = annotate((schema, convert), [field]), MISSING
@@ -206,7 +203,7 @@ def _conversion(
 
 def _returned_schema(signature: Signature) -> Schema | None:
     """Read the return type if its JSON is an object. A type without a JSON Schema is not an error here."""
-    reader = Reader(is_output=True)
+    reader = Reader(signature.module, signature.local, is_output=True)
     try:
         hint = signature.hint("return")
         if hint is MISSING:
@@ -226,7 +223,6 @@ def _from_schema(signature: Signature, owner: str, input_schema: dict[str, Any])
     if schema["type"] != "object":
         raise DefinitionError(f'{owner}: input_schema must have "type": "object", because arguments have names')
     spec = Spec(input_schema=schema, context=_context_of(signature))
-    _compile(spec, owner)
     _check_names(signature, owner, spec, schema.get("required", ()))
     return spec
 

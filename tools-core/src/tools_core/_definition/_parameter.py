@@ -13,13 +13,13 @@ from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._reader import Reader
 from tools_core._jsonschema._types import TYPE_NAMES, accepted_types
 from tools_core._values._errors import DefinitionError, SchemaError
+from tools_core._values._frozen import frozen
 from tools_core._values._limits import Limits
-from tools_core._values._problem import listing
+from tools_core._values._problem import NOTHING, listing
 from tools_core.schema import compile as compile_schema
 
 _TYPES: dict[str, Any] = {name: kind for kind, name in TYPE_NAMES.items() if name != "null"}
 _BY_NAME = _TYPES | {hint.__name__: hint for hint in _TYPES.values()}
-_ABSENT: Any = object()
 
 
 class Parameter:
@@ -33,7 +33,7 @@ class Parameter:
 
     __slots__ = ("_content", "_limits", "_schema", "name", "required")
 
-    def __init__(  # noqa: PLR0913
+    def __init__(  # noqa: PLR0913  (one argument for each keyword of JSON Schema)
         self,
         name: str,
         type: Any = str,
@@ -41,7 +41,7 @@ class Parameter:
         *,
         desc: str | None = None,
         required: bool = True,
-        default: Any = _ABSENT,
+        default: Any = NOTHING,
         enum: Sequence[Any] | None = None,
         examples: Sequence[Any] | None = None,
         items: Any = None,
@@ -58,7 +58,7 @@ class Parameter:
         if not name or name.__class__ is not str:
             raise DefinitionError(f"a Parameter needs a name, got {name!r}")
         self.name = name
-        self.required = required and default is _ABSENT
+        self.required = required and default is NOTHING
         self._content = (type, items, properties)
         self._limits = Limits(
             ge=ge, gt=gt, le=le, lt=lt, multiple_of=multiple_of,
@@ -72,19 +72,20 @@ class Parameter:
             if isinstance(enum, str) or not enum:
                 raise self._error(f"enum must be a list of values, got {enum!r}")
             self._check_values("enum value", enum)
-            self._schema["enum"] = deepcopy(list(enum))
-        if default is not _ABSENT:
+            self._schema["enum"] = list(enum)
+        if default is not NOTHING:
             self._check_values("default", [default])
-            self._schema["default"] = deepcopy(default)
+            self._schema["default"] = default
         if examples is not None:
             self._check_values("example", examples)
-            self._schema["examples"] = deepcopy(list(examples))
+            self._schema["examples"] = list(examples)
+        self._schema = frozen(self._schema)
 
     @classmethod
     def from_schema(cls, name: str, schema: Mapping[str, Any], *, required: bool = True) -> Parameter:
         """Wrap the schema of one property."""
         self = cls.__new__(cls)
-        self.name, self.required, self._schema = name, required, deepcopy(dict(schema))
+        self.name, self.required, self._schema = name, required, frozen(schema)
         self._content, self._limits = (Any, None, None), Limits()
         return self
 
@@ -104,21 +105,22 @@ class Parameter:
 
     @property
     def default(self) -> Any:
-        """A copy of the default; None without a default, see `has_default`."""
-        return deepcopy(self._schema.get("default"))
+        """The default; None without a default, see `has_default`."""
+        return self._schema.get("default")
 
     def default_argument(self) -> Any:
         """Return the default as the type hint, for a call without the argument."""
         convert = self.converter
-        return convert(self.default, (None, self.name), Problems()) if convert else self.default
+        default = deepcopy(self.default)
+        return convert(default, (None, self.name), Problems()) if convert else default
 
     @property
     def enum(self) -> list[Any] | None:
-        return deepcopy(self._schema.get("enum"))
+        return self._schema.get("enum")
 
     @property
     def examples(self) -> list[Any]:
-        return deepcopy(self._schema.get("examples", []))
+        return self._schema.get("examples", frozen([]))  # type: ignore[no-any-return]  # a list in every schema
 
     @property
     def converter(self) -> Converter | None:
@@ -126,8 +128,8 @@ class Parameter:
         return self._read()[1]
 
     def schema(self) -> dict[str, Any]:
-        """Return a copy of the JSON Schema of this argument."""
-        return deepcopy(self._schema)
+        """Return the JSON Schema of this argument, which is read-only."""
+        return self._schema
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parameter):
@@ -167,7 +169,7 @@ class Parameter:
     def _read_items(self, items: Any) -> Reading:
         if isinstance(items, Parameter):
             return items.schema(), items.converter
-        return (deepcopy(dict(items)), None) if isinstance(items, Mapping) else self._read_hint(self._hint(items))
+        return (dict(items), None) if isinstance(items, Mapping) else self._read_hint(self._hint(items))
 
     def _read_properties(self, properties: Sequence[Parameter]) -> Reading:
         schema = schema_of_parameters(f"Parameter {self.name!r}", properties)

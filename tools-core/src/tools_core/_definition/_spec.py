@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from tools_core._definition._parameter import Parameter
@@ -31,20 +32,23 @@ class Spec:
     is_async: bool = False
     examples: Sequence[Arguments] = ()
     unused_docs: Sequence[str] = ()  # parameters in the docstring that the function does not have
+    validator: Validator = field(init=False)  # of the input schema
+
+    def __post_init__(self) -> None:
+        self.validator = compile_schema(self.input_schema)
 
     @cached_property
-    def validator(self) -> Validator:
-        """The compiled input schema."""
-        return compile_schema(self.input_schema)
-
-    @property
     def parameters(self) -> Mapping[str, Parameter]:
         """The parameters by name, in their order."""
         required = self.input_schema.get("required", ())
-        return {
-            name: Parameter.from_schema(name, schema if isinstance(schema, Mapping) else {}, required=name in required)
-            for name, schema in self.input_schema["properties"].items()
-        }
+        return MappingProxyType(
+            {
+                name: Parameter.from_schema(
+                    name, schema if isinstance(schema, Mapping) else {}, required=name in required
+                )
+                for name, schema in self.input_schema["properties"].items()
+            }
+        )
 
 
 def is_async(function: Any) -> bool:

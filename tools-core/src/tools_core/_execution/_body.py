@@ -27,7 +27,7 @@ def run(tool: Runnable, arguments: dict[str, Any], context: Context | None) -> A
         return _run_coroutine(tool.execute(**arguments), context, _grace(tool))
     if context is None or _limit(context) is None:
         value = tool.execute(**arguments)
-        return value if type(value) in _FINAL else finish(value, context)
+        return value if type(value) in _FINAL else finish(value, context, _grace(tool))
     return _run_in_thread(tool, arguments, context)
 
 
@@ -39,18 +39,21 @@ async def arun(tool: Runnable, arguments: dict[str, Any], context: Context | Non
 
     if tool._spec.is_async:
         return await _limited(tool.execute(**arguments), context, _grace(tool))
+    if context is not None and context.here is not None:
+        value = await context.here(lambda: _listed(tool.execute(**arguments)))
+        return await _limited(value, context, _grace(tool)) if type(value) in _AWAITED else value
     future = asyncio.wrap_future(in_thread(lambda: _listed(tool.execute(**arguments))))
     # The shield lets the thread continue after the wait.
     value = await _limited(asyncio.shield(future), context, _grace(tool), in_thread=True)
     return await _limited(value, context, _grace(tool)) if type(value) in _AWAITED else value
 
 
-def finish(value: Any, context: Context | None = None) -> Any:
+def finish(value: Any, context: Context | None = None, grace: float = 0.0) -> Any:
     """Return the final value of a body: the items of an iterator, the value of a coroutine.
 
     A body may return a coroutine without being an `async def`: a lambda, or a wrapper.
     """
-    return _run_coroutine(value, context) if type(value) in _AWAITED else _listed(value)
+    return _run_coroutine(value, context, grace) if type(value) in _AWAITED else _listed(value)
 
 
 def awaitable(value: Any) -> Any:

@@ -63,17 +63,17 @@ def succeed(value: Any, repairs: Sequence[str] = ()) -> Result:
 
 def fail(error: BaseException, repairs: Sequence[str] = ()) -> Result:
     """Return the Result of an exception; one that cancels, or ends the process, is raised again."""
-    cause = _cause(error)
-    if isinstance(cause, Halt):
+    cause = error if type(error) is InvalidArguments else _cause(error)
+    if isinstance(cause, InvalidArguments):  # without the message, which few callers read
+        metadata = {"reason": cause.reason} if cause.reason else None
+        result = Result(None, metadata, None, cause.type, cause)
+    elif isinstance(cause, Halt):
         result = Result.halt(cause.output)
     elif isinstance(cause, Stopped):
         result = cause.result()
     elif isinstance(cause, Unanswered):
         context = cause.question.context
         result = Stopped(context).result() if context.cancelled else _unanswered(cause.question)
-    elif isinstance(cause, InvalidArguments):  # without the message, which few callers read
-        metadata = {"reason": cause.reason} if cause.reason else None
-        result = Result(None, metadata, None, cause.type, cause)
     elif isinstance(cause, Exception):
         name, text = type(cause).__name__, _text(cause)
         type_ = "execution_error"

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from tools_core._definition._spec import Spec
 from tools_core._execution._outcome import Stopped
-from tools_core._jsonschema._plain_json import count_members
+from tools_core._jsonschema._report import Report
 from tools_core._values._context import Context, process_context
 from tools_core._values._errors import InvalidArguments
 from tools_core._values._json import parse
@@ -41,12 +41,15 @@ def prepare(
     if context is not None and not isinstance(context, Context):
         keywords, context = {**keywords, "context": context}, None  # an argument of that name
     if type(arguments) is dict and not keywords:
-        values, is_valid = arguments, spec.validator.accepts(arguments)
+        values, size = arguments, spec.validator.accepts(arguments)
     else:
-        values, is_valid = _read(spec, arguments, keywords)
+        values, size = _read(spec, arguments, keywords)
     repairs: Sequence[str] = ()
-    if not is_valid:
-        values, repairs = _repaired(tool, values)
+    if not size:
+        report = spec.validator.check(values, repair=tool.repair)
+        if report.problems:
+            raise _invalid(spec, report)
+        values, repairs = report.value, report.repairs
     if spec.convert is not None:
         values = spec.convert(values, ())
     if context is None and spec.context is None and tool.timeout is None:
@@ -61,35 +64,38 @@ def prepare(
 
 def valid_arguments(tool: Runnable, arguments: Any) -> dict[str, Any]:
     """Return valid, repaired arguments that are not converted yet; InvalidArguments if that is not possible."""
-    values, is_valid = _read(tool._spec, arguments, {})
-    return values if is_valid else dict(_repaired(tool, values)[0])
-
-
-def _repaired(tool: Runnable, values: dict[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
-    """Return the repaired arguments and the repairs; InvalidArguments with every problem."""
-    spec = tool._spec
-    report = spec.validator.check(values, repair=tool.repair)
+    values, size = _read(tool._spec, arguments, {})
+    if size:
+        return values
+    report = tool._spec.validator.check(values, repair=tool.repair)
     if report.problems:
-        if spec.convert is not None and report.is_complete:
-            spec.convert(report.value, report.problems)  # adds the problems of conversions
-        raise InvalidArguments(report.problems)
-    return report.value, report.repairs
+        raise _invalid(tool._spec, report)
+    return dict(report.value)
 
 
-def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """Return the arguments as one dict, and whether they are valid without repairs."""
+def _invalid(spec: Spec, report: Report) -> InvalidArguments:
+    """Return the error with the problems of a report, and with those of conversions."""
+    if spec.convert is not None and report.is_complete:
+        try:
+            spec.convert(report.value, report.problems)
+        except InvalidArguments as error:
+            return error
+    return InvalidArguments(report.problems)
+
+
+def _read(spec: Spec, arguments: Any, keywords: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return the arguments as one dict, and 0 unless they are valid without repairs."""
     if isinstance(arguments, ToolCall):
         arguments = arguments.raw_arguments
     if isinstance(arguments, (str, bytes)):
         text: Any = arguments
         arguments = parse(text, exactly=False)
-        is_valid = spec.validator.accepts(arguments)
+        size = spec.validator.accepts(arguments)
         # Each member has a colon. If there are more, in strings or after repeated keys, parse exactly.
-        colons = text.count(":" if isinstance(text, str) else b":")
-        if not is_valid or count_members(arguments) != colons:
+        if size != 1 + text.count(":" if isinstance(text, str) else b":"):
             arguments = parse(text)
         if not keywords:
-            return arguments, is_valid
+            return arguments, size
     elif type(arguments) is not dict:
         if not isinstance(arguments, Mapping | None):
             message = f'the arguments must be an object, got {show(arguments)}; send {{"name": value, ...}}'

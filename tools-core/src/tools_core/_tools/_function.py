@@ -51,7 +51,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         vars(self).update(attributes, description=attributes["description"].strip())
         self.tags = list(self.tags)
         check_hints(self, owner)
-        self.execute = Body.of(self, function)  # type: ignore[method-assign]
+        self.execute = Body.of(self, function)  # type: ignore[method-assign]  # each tool has its function
         self.__wrapped__ = function
         for name in _COPIED:
             if hasattr(function, name):
@@ -101,7 +101,7 @@ class FunctionTool(Tool, Generic[P, R], abstract=True):
         return _unpickle, (target if is_decorated else self.__wrapped__, self._current_options())
 
     def _current_options(self) -> Options:
-        return {**self._options, **{name: vars(self)[name] for name in OPTIONS if name in vars(self)}}  # type: ignore[typeddict-item]
+        return {**self._options, **{name: vars(self)[name] for name in OPTIONS if name in vars(self)}}  # type: ignore[typeddict-item]  # its keys are those of OPTIONS
 
     def __repr__(self) -> str:
         return f"<tool {self.name!r} of {self.__module__}.{getattr(self, '__qualname__', '?')}>"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from inspect import getattr_static
 from typing import Any, ClassVar, Self
 
 from tools_core._definition._define import define, model_text
+from tools_core._definition._hints._generics import types_of_method
 from tools_core._definition._parameter import Parameter
 from tools_core._definition._spec import Spec
 from tools_core._execution._body import arun, run
 from tools_core._execution._outcome import fail, succeed
 from tools_core._execution._prepare import prepare, valid_arguments
+from tools_core._tools._derived import Derived, derived
 from tools_core._tools._options import (
     FLAGS,
     HINTS,
@@ -30,27 +32,8 @@ from tools_core._tools._options import (
 from tools_core._values._context import Context
 from tools_core._values._effects import Effects
 from tools_core._values._errors import DefinitionError
+from tools_core._values._errors import Halt as _Halt
 from tools_core._values._result import Result
-
-
-class _Derived:
-    """An attribute that is computed from a tool, or from its class, when it is read."""
-
-    def __init__(self, compute: Callable[[Any], Any]) -> None:
-        self._compute = compute
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: object, owner: type) -> Any:
-        return self._compute(owner if instance is None else instance)
-
-    def __set__(self, instance: object, value: object) -> None:
-        raise AttributeError(f"{self._name} cannot be changed; define another tool, or set it on the class")
-
-
-def _derived(compute: Callable[[Any], Any]) -> Any:
-    return _Derived(compute)
 
 
 def _annotations(tool: Any) -> dict[str, bool]:
@@ -90,15 +73,17 @@ class Tool:
     `execute`.
     """
 
+    Halt = _Halt  # as `DoesNotExist` of a model in Django
+
     name: str
     description: str
-    desc: str = _derived(lambda tool: tool.description)
-    input_schema: Mapping[str, Any] = _derived(lambda tool: copy.deepcopy(tool._spec.input_schema))
-    output_schema: Mapping[str, Any] | None = _derived(lambda tool: copy.deepcopy(tool._spec.output_schema))
+    desc: str = derived(lambda tool: tool.description)
+    input_schema: Mapping[str, Any] = derived(lambda tool: tool._spec.input_schema)
+    output_schema: Mapping[str, Any] | None = derived(lambda tool: tool._spec.output_schema)
     # A class declares a list, and reads a mapping by name.
-    parameters: Mapping[str, Parameter] | Any = _derived(lambda tool: tool._spec.parameters)
-    examples: Sequence[Mapping[str, Any]] = _derived(lambda tool: copy.deepcopy(tool._spec.examples))
-    annotations: Mapping[str, bool] = _derived(_annotations)
+    parameters: Mapping[str, Parameter] | Any = derived(lambda tool: tool._spec.parameters)
+    examples: Sequence[Mapping[str, Any]] = derived(lambda tool: tool._spec.examples)
+    annotations: Mapping[str, bool] = derived(_annotations)
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -185,7 +170,7 @@ class Tool:
     def effects(
         self,
         arguments: Mapping[str, Any],  # noqa: ARG002  (for classes that override it)
-        context: Context | None = None,  # noqa: ARG002
+        context: Context | None = None,  # noqa: ARG002  (overridden by tools that use it)
     ) -> Effects:
         """Return what a call would touch: by default the hints of the tool.
 
@@ -205,7 +190,7 @@ class Tool:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """A copy of `tool_definition`, with `output_schema`, `annotations` and `examples` if there are any."""
+        """`tool_definition`, with `output_schema`, `annotations` and `examples`, if there are any; read-only."""
         definition = self.tool_definition
         if (output_schema := self.output_schema) is not None:
             definition["output_schema"] = output_schema
@@ -222,8 +207,8 @@ class Tool:
 
     @property
     def params_schema(self) -> dict[str, Any] | None:
-        """A copy of the input schema; None for a tool without parameters."""
-        schema = dict(self.input_schema)
+        """The input schema; None for a tool without parameters."""
+        schema: Any = self.input_schema
         return schema if schema.get("properties") or schema.get("additionalProperties") is not False else None
 
     @property
@@ -257,10 +242,10 @@ def _define(cls: type[Tool], owner: str) -> None:
     function = getattr(execute, "__func__", execute)
     if isinstance(function, Tool) or hasattr(function, "__tool_options__"):
         raise DefinitionError(f"{owner}.execute: set the options of @tool as class attributes of the tool")
-    if attributes.keys() & {"execute", *SCHEMAS} or not hasattr(cls, "_spec"):
+    if attributes.keys() & {"execute", "__orig_bases__", *SCHEMAS} or not hasattr(cls, "_spec"):
         cls._schemas = _schemas_of(cls)
-        is_bound = not isinstance(execute, staticmethod | classmethod)
-        cls._spec = define(cls.execute, owner=owner, bound=is_bound, docstring=docstring, **cls._schemas)
+        bound = None if isinstance(execute, staticmethod | classmethod) else types_of_method(cls, "execute")
+        cls._spec = define(cls.execute, owner=owner, bound=bound, docstring=docstring, **cls._schemas)
         text = cls._spec.description
         for schema in SCHEMAS:
             setattr(cls, schema, vars(Tool)[schema])
@@ -300,6 +285,6 @@ def _schemas_of(cls: type[Tool]) -> dict[str, Any]:
     The options of a concrete parent describe its own `execute`. They do not apply to another `execute`.
     """
     values = {name: getattr_static(cls, name) for name in SCHEMAS}
-    schemas = {name: value for name, value in values.items() if not isinstance(value, _Derived)}
+    schemas = {name: value for name, value in values.items() if not isinstance(value, Derived)}
     is_replaced = not vars(cls).keys().isdisjoint({"execute", "input_schema", "parameters"})
     return schemas if is_replaced else {**cls._schemas, **schemas}

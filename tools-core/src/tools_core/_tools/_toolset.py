@@ -5,16 +5,15 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 from functools import cached_property, wraps
-from types import FunctionType
 from typing import Any, ClassVar, Self, TypeVar
 
-from tools_core._definition._define import define, model_text
+from tools_core._definition._define import model_text
 from tools_core._definition._spec import Spec, is_async
 from tools_core._execution._body import awaitable, finish
 from tools_core._tools._function import FunctionTool, function_tool
+from tools_core._tools._methods import read_methods
 from tools_core._tools._options import (
     OPTIONS,
-    SCHEMAS,
     check_name,
     check_option,
     derive_name,
@@ -22,14 +21,12 @@ from tools_core._tools._options import (
 )
 from tools_core._tools._setup import Setup, running_loop, setting_up
 from tools_core._tools._tool import Tool
-from tools_core._tools._wrapped import check_hidden, is_static_below, is_tool, options_below, tool_below, tool_of_method
+from tools_core._tools._wrapped import is_tool, tool_of_method
 from tools_core._values._errors import DefinitionError
 
 T = TypeVar("T")
 
 _SETTINGS = ("name", "description", "prefix")
-# Options that a method does not inherit from the method that it overrides.
-_NOT_INHERITED = ("description", *SCHEMAS, "read_only", "idempotent", "tags")
 
 
 class Toolset:
@@ -76,7 +73,7 @@ class Toolset:
                 check_option("description", cls.description, owner)
         elif attributes.get("__doc__") and not cls._is_described:
             cls.description = model_text(attributes["__doc__"])
-        cls._methods = _read_methods(cls, owner)
+        cls._methods = read_methods(cls.__mro__[: cls.__mro__.index(Toolset)], owner, vars(Toolset))
         names = [options.get("name", name) for name, (_, options) in cls._methods.items()]
         if repeated := next((name for name in names if names.count(name) > 1), None):
             raise DefinitionError(f"{owner} has two tools called {repeated!r}; rename one of them")
@@ -208,54 +205,6 @@ class Toolset:
             return was_set_up
 
 
-def _read_methods(cls: type[Toolset], owner: str) -> dict[str, tuple[Spec, dict[str, Any]]]:
-    """Return the specs and options of the methods that are tools, sorted by name."""
-    methods: dict[str, tuple[Callable[..., Any], bool, dict[str, Any]]] = {}
-    for base in reversed(cls.__mro__[: cls.__mro__.index(Toolset)]):
-        for name, value in vars(base).items():
-            overridden = methods.pop(name, None)  # perhaps by something else than a method
-            if name.startswith("_") or name in vars(Toolset):
-                continue
-            method = _read_method(value, f"{base.__module__}.{base.__qualname__}.{name}")
-            if method is not None:
-                function, is_bound, options = method
-                inherited = overridden[2].items() if overridden else ()
-                methods[name] = (function, is_bound, {k: v for k, v in inherited if k not in _NOT_INHERITED} | options)
-    specs = {}
-    for name, (function, is_bound, options) in sorted(methods.items()):
-        schemas = {option: value for option, value in options.items() if option in SCHEMAS}
-        specs[name] = define(function, owner=f"{owner}.{name}", bound=is_bound, **schemas), options
-    return specs
-
-
-def _read_method(value: object, owner: str) -> tuple[Callable[..., Any], bool, dict[str, Any]] | None:
-    """Return the function of a method, whether it takes `self`, and its options; None for other attributes."""
-    function: Any = value.__func__ if isinstance(value, staticmethod) else value
-    below, options = tool_below(function), options_below(function)
-    if isinstance(value, staticmethod):
-        if isinstance(below, FunctionTool):  # @staticmethod over @tool
-            options, function = below._options, below.__wrapped__ if is_tool(function) else function
-    elif is_tool(value):
-        if f"{value.__module__}.{getattr(value, '__qualname__', '')}" == owner:
-            raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod")
-        return None
-    elif isinstance(below, Tool) or is_static_below(value):
-        raise DefinitionError(f"{owner}: @tool needs a method with `self`, or a @staticmethod above its decorators")
-    elif not _is_method(value):
-        if options:
-            kind = type(value).__name__
-            raise DefinitionError(f"{owner} is a {kind}, which is not a method: use @tool on a function with `self`")
-        return None
-    check_hidden(function, options, owner)
-    return function, not isinstance(value, staticmethod), {**options}
-
-
-def _is_method(value: Any) -> bool:
-    """Return whether a class attribute is a function, or a decorated one that becomes a bound method."""
-    is_wrapper = callable(value) and hasattr(value, "__wrapped__") and hasattr(type(value), "__get__")
-    return type(value) is FunctionType or (is_wrapper and not isinstance(value, type | classmethod))
-
-
 def _check_attributes(cls: type[Toolset], owner: str) -> None:
     """Refuse methods with a name that Toolset uses, and options of tools as class attributes."""
     reserved = {name for name in vars(Toolset) if not name.startswith("_")} - set(_SETTINGS)
@@ -286,11 +235,13 @@ def as_tools(value: Any) -> list[Tool]:
     if (tool := tool_of_method(value)) is not None:
         return [tool]
     tools = getattr(value, "tools", None)
-    if isinstance(tools, tuple) and all(isinstance(item, Tool) for item in tools):
+    is_agent = hasattr(value, "as_tool")
+    if isinstance(tools, tuple) and all(isinstance(item, Tool) for item in tools) and not is_agent:
         return list(tools)
     if callable(value) and not isinstance(value, type):
         return [function_tool(value)]
     advice = "register each tool" if isinstance(value, list | tuple) else "pass a Tool, a function or a Toolset"
+    advice = "pass the tool that its `as_tool()` returns" if is_agent else advice
     raise DefinitionError(f"{value!r} is not a tool; {advice}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -59,6 +59,8 @@ class Context:
         self.on_ask = on_ask
         self.enforced = enforced
         self.caller: object = None  # what makes the call: an executor, or a run of an agent
+        # Runs a function in the thread of the caller, if the caller wants tools to run there and waits in a coroutine.
+        self.here: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
         self.approved = False  # whether the user has approved this call, or all calls
         self.tool = ""  # the name of the tool that is called
         self.max_characters: int | None = None  # of a result; the caller cuts a longer one
@@ -162,18 +164,18 @@ class Context:
         If there is no answer yet, the call ends as `answer_required`. With the answer it runs again from its start, so
         ask before you change anything.
         """
-        asked = Question(question, tuple(choices), self.tool, self, self._questions)
+        pending = Question(question, tuple(choices), self.tool, self, self._questions)
         self._questions += 1
         left = self.remaining
         self._left_when_asking = None if left is None else max(left, _MIN_LEFT)
         try:
-            answer = None if self.on_ask is None else self.on_ask(asked)
+            answer = None if self.on_ask is None else self.on_ask(pending)
         finally:
             if self._left_when_asking is not None:
                 self.deadline = time.monotonic() + self._left_when_asking
                 self._left_when_asking = None
         if answer is None:
-            raise Unanswered(asked)
+            raise Unanswered(pending)
         if choices and answer not in choices:
             raise ToolError(f"the answer {answer!r} is not one of {', '.join(choices)}", "unavailable")
         return answer

@@ -45,11 +45,13 @@ class InvalidArguments(ToolError):
     """
 
     type = "validation_error"
+    reason: str | None = None
 
     def __init__(self, problems: Sequence[Problem], reason: str | None = None) -> None:
         # `args` is set already, and rendering a message for ToolError would cost every rejected call.
         self.problems = tuple(problems)
-        self.reason = reason
+        if reason is not None:
+            self.reason = reason
 
     def __str__(self) -> str:
         texts = [str(problem) for problem in self.problems[:_MAX_PROBLEMS]]

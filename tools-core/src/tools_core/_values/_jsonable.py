@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
-from enum import Enum
+from enum import Enum, Flag
 from math import isfinite
 from typing import Any
 
@@ -120,7 +121,7 @@ class _Walk:
         if callable(value) and hasattr(value, "__qualname__"):
             return self._without_form(kind, path, value.__qualname__)
         if isinstance(value, Enum):
-            return self.plain(value.value, path)
+            return self.plain([member.name for member in value] if isinstance(value, Flag) else value.value, path)
         if isinstance(value, str | int | float):
             base = next(base for base in (str, int, float) if isinstance(value, base))
             return self.plain(base(value), path)
@@ -163,6 +164,9 @@ def _fields(value: Any, kind: type) -> Any:
             if method == "model_dump" and hasattr(kind, "model_json_schema"):
                 return value.model_dump(by_alias=True)  # as the output schema names the fields
             return getattr(value, method)()
+    if hasattr(kind, "__struct_fields__"):
+        msgspec: Any = sys.modules["msgspec"]  # which the author of the type has loaded
+        return msgspec.to_builtins(value)
     names = getattr(kind, "__dataclass_fields__", None)
     if names is None:
         names = [attribute.name for attribute in getattr(kind, "__attrs_attrs__", ())]

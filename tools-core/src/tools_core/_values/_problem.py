@@ -14,7 +14,7 @@ MESSAGE_LIMIT = 400
 _VALUE_LIMIT = 60
 _PATH_LIMIT = 80
 NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-NOTHING: Any = object()
+NOTHING: Any = object()  # for "no value" wherever None is one
 
 
 def path_keys(path: Path) -> list[str | int]:

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from tools_core._values._content import BINARY, Block, as_block, block_from_dict
 from tools_core._values._errors import ToolError
+from tools_core._values._frozen import FrozenDict
 from tools_core._values._jsonable import check, clean, dumps, to_json_text
 from tools_core._values._problem import show
 
@@ -143,8 +144,8 @@ class Result:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Further facts about the call; a copy."""
-        return dict(self._metadata or {})
+        """Further facts about the call; read-only, see `with_metadata`."""
+        return FrozenDict(self._metadata or {})
 
     @property
     def halted(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, InitVar, fields
-from enum import Enum
+from enum import Enum, Flag
 from inspect import signature
 from typing import Any, NamedTuple, get_origin
 
@@ -91,6 +91,8 @@ def with_default(schema: Schema, default: Any) -> Schema:
 
 def _plain(value: Any) -> Any:
     """Return a default as JSON: an Enum member as its value, a path as text; `...` if that is not possible."""
+    if isinstance(value, Flag):
+        return [member.name for member in value]
     if isinstance(value, Enum):
         return _plain(value.value)
     if value is None or type(value) in (str, int, bool):

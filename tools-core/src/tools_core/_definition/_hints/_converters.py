@@ -61,8 +61,12 @@ def array(
         for index, item in enumerate(value):
             converter = first[index] if index < len(first) else rest
             items.append(converter(item, (path, index), problems) if converter else item)
-        # Items with problems may have any type, even one that a set cannot hold.
-        return factory(items) if len(problems) == before and path not in problems.refused else None
+        if len(problems) > before or path in problems.refused:
+            return None
+        try:
+            return factory(items)
+        except TypeError as error:  # a set cannot hold arrays and objects
+            problems.append(Problem(path, refusal(error)))
 
     return convert
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from inspect import get_annotations
-from typing import Any, Generic, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Any, AnyStr, Generic, Protocol, TypeVar, Union, get_args, get_origin
 
 
 def substituted(hint: Any, types: Mapping[Any, Any]) -> Any:
@@ -21,6 +21,8 @@ def value_of_variable(variable: Any) -> Any:
     """Return the hint for a type variable that no type replaces: its bound, its constraints, its default, or Any."""
     if variable.__bound__ is not None:
         return variable.__bound__
+    if variable is AnyStr:  # bytes come first, but nearly every text is also base64
+        return str
     if variable.__constraints__:
         return Union[variable.__constraints__]  # noqa: UP007  (of a tuple)
     default = getattr(variable, "__default__", None)  # Python 3.13; a sentinel without one
@@ -32,10 +34,19 @@ def member_types(hint: Any, hints: Mapping[str, Any]) -> dict[str, Any]:
     cls = get_origin(hint) or hint
     types = _types_of(cls, get_args(hint))
     result: dict[str, Any] = {}
+    bases = list(_lines(cls))
+    if hasattr(cls, "__required_keys__"):  # a TypedDict has the annotations of its bases, too
+        bases.reverse()
     for name, member in hints.items():
-        owner = next((base for base in _lines(cls) if name in get_annotations(base)), cls)
+        owner = next((base for base in bases if name in get_annotations(base)), cls)
         result[name] = substituted(member, types.get(owner, types[cls]))
     return result
+
+
+def types_of_method(cls: Any, name: str) -> dict[Any, Any]:
+    """Return the types that a class gives to the type variables of the base that has this method."""
+    owner = next(base for base in cls.__mro__ if name in vars(base))
+    return _types_of(cls, ()).get(owner, {})
 
 
 def _types_of(cls: Any, args: Iterable[Any]) -> dict[Any, dict[Any, Any]]:

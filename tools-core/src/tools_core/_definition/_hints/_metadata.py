@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any
 
 from tools_core._definition._hints._annotations import Reading, Schema, Unsupported
@@ -27,6 +28,11 @@ _KEYWORDS: dict[str, dict[str, str]] = {
     "max_length": {"string": "maxLength", "array": "maxItems", "object": "maxProperties"},
     "pattern": {"string": "pattern"},
 }
+_INJECTED = "write a function around it, without this parameter; for facts about the call take a `tools_core.Context`"
+# Marks of FastAPI, FastMCP, LangChain, dependency-injector and others; and libraries whose objects describe a default.
+_is_mark = re.compile(r"_?Depends|Security|Provide|Inject|Injected\w*|FromDishka").fullmatch
+_SPECIFIERS = ("OptionInfo", "ArgumentInfo", "Option", "Argument", "Field", "_CountingAttr", "Parameter")
+_LIBRARIES = ("typer", "click", "cyclopts", "dataclasses", "attr", "msgspec")
 _CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the text
 
 
@@ -49,14 +55,45 @@ def annotate(reading: Reading, metadata: Iterable[Any]) -> Reading:
             for part in item.metadata:
                 _add_limits(part, schema, is_converted)
             _add_field(item, schema)
-        elif isinstance(text := getattr(item, "documentation", item), str):  # typing_extensions.Doc
-            schema["description"] = text
+        elif isinstance(item, str):
+            schema["description"] = item
+        elif _is_injected(item):
+            raise Unsupported(f"{_type_name(item)} lets another framework pass the argument", _INJECTED)
         elif not isinstance(item, (type, re.Pattern)):
+            _add_text(item, schema)
             _add_limits(item, schema, is_converted)
     return schema, convert
 
 
+def check_default(default: Any) -> None:
+    """Refuse a default that only another framework understands, such as `typer.Option(...)` or `Depends(...)`."""
+    reason = f"its default is {_type_name(default)}, which nothing here replaces by a value"
+    if _is_injected(default):
+        raise Unsupported(reason, _INJECTED)
+    if type(default).__name__ in _SPECIFIERS and type(default).__module__.partition(".")[0] in _LIBRARIES:
+        raise Unsupported(reason, "write the default itself, and other facts in Annotated[...]")
+
+
+def _type_name(item: Any) -> str:
+    return (item if isinstance(item, type) else type(item)).__name__
+
+
+def _is_injected(item: Any) -> bool:
+    return not isinstance(item, str | Enum) and _is_mark(_type_name(item)) is not None
+
+
+def _add_text(item: Any, schema: Schema) -> None:
+    """Add the description and the examples of typing_extensions.Doc, msgspec.Meta, and options of typer."""
+    texts = (getattr(item, name, None) for name in ("documentation", "description", "help"))
+    if text := next((text for text in texts if isinstance(text, str) and text), None):
+        schema["description"] = text
+    if isinstance(examples := getattr(item, "examples", None), list) and examples:
+        schema["examples"] = list(examples)
+
+
 def _add_field(field: Any, schema: Schema) -> None:
+    if field.alias or field.validation_alias:
+        raise Unsupported("models see the name of the parameter, not its alias", "rename the parameter")
     if field.description:
         schema["description"] = field.description
     if field.examples:
@@ -67,6 +104,9 @@ def _add_field(field: Any, schema: Schema) -> None:
 
 def _add_limits(item: Any, schema: Schema, is_converted: bool) -> None:
     limits = {name: value for name in _KEYWORDS if (value := getattr(item, name, None)) is not None}
+    if type(item).__module__.startswith("typer."):
+        bounds = {"ge": getattr(item, "min", None), "le": getattr(item, "max", None)}
+        limits |= {name: value for name, value in bounds.items() if value is not None}
     is_foreign = type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic")
     if is_foreign and (not limits or any(getattr(item, name, None) for name in _CHANGES)):
         raise Unsupported(

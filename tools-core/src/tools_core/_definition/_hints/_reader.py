@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import OrderedDict, abc, defaultdict, deque
-from collections.abc import Callable
-from enum import Enum
-from functools import partial
+from collections.abc import Callable, Mapping
+from enum import Enum, Flag
 from types import UnionType
 from typing import (
     Annotated,
@@ -33,32 +31,23 @@ from tools_core._definition._hints._annotations import (
     is_text,
 )
 from tools_core._definition._hints._classes import has_members, members_of, object_schema, with_default
+from tools_core._definition._hints._collections import COLLECTIONS, MAPPINGS, check_count, created, unpacked_type
 from tools_core._definition._hints._converters import Converter, array, entries, members
 from tools_core._definition._hints._generics import substituted, value_of_variable
 from tools_core._definition._hints._metadata import annotate
 from tools_core._definition._hints._models import Adapter, adapter_of, model_schema, moved, validated
 from tools_core._definition._hints._scalars import SCALARS, as_float, integer_key, read_scalar
-from tools_core._definition._hints._unions import read_choices, read_union
+from tools_core._definition._hints._unions import read_choices, read_flags, read_union
 from tools_core._values._content import Block
 
-_LISTS = (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection, abc.Reversible)
-# Collections, and the functions that create them from a list.
-_COLLECTIONS: dict[Any, Callable[[Any], Any]] = {
-    **dict.fromkeys(_LISTS, list),
-    **dict.fromkeys((set, abc.Set, abc.MutableSet), set),
-    frozenset: frozenset,
-    tuple: tuple,
-    deque: deque,
-}
-# Mappings, and the functions that create them from a dict; None if it stays.
-_MAPPINGS: dict[Any, Callable[[Any], Any] | None] = {
-    **dict.fromkeys((dict, abc.Mapping, abc.MutableMapping)),
-    OrderedDict: OrderedDict,
-    defaultdict: partial(defaultdict, None),
-}
 _FIXES = {
     **dict.fromkeys(("Iterator", "Generator", "AsyncIterator"), "take a list; a result may be a generator"),
     "Counter": "use dict[str, int]",
+    "ChainMap": "use dict[str, int]",
+    "Fraction": "use Decimal, or two integers",
+    "PathLike": "use Path",
+    **dict.fromkeys(("IO", "TextIO", "BinaryIO"), "JSON has no files: take a Path"),
+    **dict.fromkeys(("bytearray", "memoryview"), "use bytes"),
     "complex": "take two floats",
     "Callable": "JSON has no functions: take a name as a str, and look the function up",
     "type": "JSON has no classes: take a name as a str or a Literal",
@@ -68,8 +57,16 @@ _FIXES = {
 class Reader:
     """Reads the hints of one signature; `defs` collects the `$defs` of its schema."""
 
-    def __init__(self, *, is_output: bool = False) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, Any] | None = None,
+        local: Mapping[str, Any] | None = None,
+        *,
+        is_output: bool = False,
+    ) -> None:
         self.defs: Schema = {}
+        self._names = names or {}  # of the module, for hints that are text
+        self._local = local or {}  # of the functions around the definition
         self._is_output = is_output  # whether the hints describe a result, and not arguments
         self._open: dict[Any, _Reference] = {}  # the types that are being read
         self._class: Any = None  # the innermost of them, for `Self`
@@ -79,8 +76,8 @@ class Reader:
         if isinstance(hint, type) and get_origin(hint) is None:
             return self._read_class(hint)
         origin = get_origin(hint)
-        if origin is not None:
-            return self._read_generic(hint, origin)
+        if origin is not None:  # a bare List or Dict of typing has no arguments, unlike tuple[()]
+            return self._read_generic(hint, origin) if hasattr(hint, "__args__") else self._read_class(origin)
         return self._read_special(hint)
 
     def _read_class(self, hint: type[Any]) -> Reading:
@@ -88,7 +85,7 @@ class Reader:
             return {"type": SCALARS[hint]}, as_float if hint is float else None
         if hint is Any or hint is object:  # Any is a class
             return {}, None
-        if hint in _COLLECTIONS or hint in _MAPPINGS:
+        if hint in COLLECTIONS or hint in MAPPINGS:
             return self._read_container(hint, ())
         if issubclass(hint, Block):  # content of results, which is no record, although blocks are dataclasses
             return _refuse(hint)
@@ -96,14 +93,20 @@ class Reader:
             return self._read_model(hint, adapter)
         if has_members(hint):
             return self._define(hint, lambda: self._read_members(hint))
+        if issubclass(hint, Flag):
+            return read_flags(hint)
         if issubclass(hint, Enum):
             return read_choices(hint, tuple(hint))
         return read_scalar(hint) or _refuse(hint)
 
     def _read_generic(self, hint: Any, origin: Any) -> Reading:
         args = get_args(hint)
-        if origin in _COLLECTIONS or origin in _MAPPINGS:
-            _check_count(hint, origin, args)
+        if getattr(hint, "__unpacked__", False):
+            raise Unsupported(f"{hint_name(hint)} may only stand at the end of a tuple", "use a list")
+        if origin is tuple and args[-1:] != (...,):
+            return self._read_tuple(args)
+        if origin in COLLECTIONS or origin in MAPPINGS:
+            check_count(hint, origin, args)
             return self._read_container(origin, args)
         if origin is Union or origin is UnionType:
             return read_union([self.read(arg) for arg in args], self.defs)
@@ -142,27 +145,39 @@ class Reader:
         if hasattr(hint, "__value__"):  # type X = ...
             return self._define(hint, lambda: self.read(_value_of(hint)))
         if is_text(hint):
-            return self.read(evaluate(hint, {}, self._class_names()))
+            names = self._class_names()
+            text = getattr(hint, "__forward_arg__", hint)
+            if text in names or text not in self._names:
+                return self.read(evaluate(hint, {}, names))
+            return self._define(text, lambda: self.read(evaluate(hint, self._names, names)))
         return _refuse(hint)
 
     def _read_container(self, kind: Any, args: tuple[Any, ...]) -> Reading:
-        if kind in _MAPPINGS:
+        if kind in MAPPINGS:
             schema, convert = self._read_mapping(args)
-            create = _MAPPINGS[kind]
-            return schema, _created(create, convert) if create else convert
-        if kind is tuple and args and args[-1] is not ...:
-            readings = [self.read(arg) for arg in args]
-            items = [schema for schema, _ in readings]
-            fixed: Schema = {"type": "array", "minItems": len(args), "maxItems": len(args), "prefixItems": items}
-            return fixed, array(tuple, None, [convert for _, convert in readings])
+            create = MAPPINGS[kind]
+            return schema, created(create, convert) if create else convert
         schema, item = self.read(args[0]) if args else ({}, None)
         collection: Schema = {"type": "array", "items": schema}
-        factory = _COLLECTIONS[kind]
+        factory = COLLECTIONS[kind]
         if factory in (set, frozenset):
             collection["uniqueItems"] = True
             if args and getattr(get_origin(args[0]) or args[0], "__hash__", None) is None:
                 raise Unsupported(f"a set cannot hold {hint_name(args[0])}, which has no hash", "use a list")
         return collection, array(factory, item) if item or factory is not list else None
+
+    def _read_tuple(self, args: tuple[Any, ...]) -> Reading:
+        """Read a tuple with a type for each item; `*tuple[X, ...]` at the end stands for further ones."""
+        rest = unpacked_type(args[-1]) if args else None
+        readings = [self.read(arg) for arg in (args if rest is None else args[:-1])]
+        schema: Schema = {"type": "array", "minItems": len(readings)}
+        if rest is None:
+            schema["maxItems"] = len(readings)
+        schema["prefixItems"] = [part for part, _ in readings]
+        converter = None
+        if rest is not None:
+            schema["items"], converter = self.read(rest)
+        return schema, array(tuple, converter, [convert for _, convert in readings])
 
     def _read_mapping(self, args: tuple[Any, ...]) -> Reading:
         if not args:
@@ -178,7 +193,14 @@ class Reader:
 
     def _read_members(self, cls: Any) -> Reading:
         properties, required, converters, factory = self.read_members(cls)
-        return object_schema(properties, required), members(converters, factory) if converters or factory else None
+        schema = object_schema(properties, required)
+        if "NoExtraItems" not in repr(extra := getattr(get_origin(cls) or cls, "__extra_items__", "NoExtraItems")):
+            schema["additionalProperties"], convert = self.read(extra)  # a TypedDict of PEP 728
+            if convert:
+                raise Unsupported(
+                    f"extra_items of {hint_name(cls)} would need conversion", "use str, int, bool or dict"
+                )
+        return schema, members(converters, factory) if converters or factory else None
 
     def read_members(self, cls: Any) -> tuple[Schema, list[str], dict[str, Converter], Callable[..., Any] | None]:
         """Return the schemas of the members of a class, the required ones, the converters, and the class to create."""
@@ -213,7 +235,7 @@ class Reader:
             reference.name = reference.name or self._free_name(hint_name(key))
             return {"$ref": f"#/$defs/{reference.name}"}, reference
         reference = self._open[key] = _Reference()
-        outer, self._class = self._class, key
+        outer, self._class = self._class, self._class if isinstance(key, str) else key
         try:
             schema, reference.convert = read()
         finally:
@@ -236,25 +258,8 @@ class Reader:
 
     def _class_names(self) -> dict[str, Any]:
         """Return names that the hints of these classes may use, even if their module does not have them."""
-        return {(get_origin(key) or key).__name__: get_origin(key) or key for key in self._open}
-
-
-def _check_count(hint: Any, origin: Any, args: tuple[Any, ...]) -> None:
-    """Refuse a collection with too many or too few types."""
-    count = 2 if origin in _MAPPINGS else 1
-    if origin is not tuple and len(args) != count:
-        example = "dict[str, int]" if count == 2 else "list[str]"
-        raise Unsupported(f"{hint_name(hint)} must have {count} type{'s' * (count > 1)}", f"write {example}")
-
-
-def _created(create: Callable[[Any], Any], convert: Converter | None) -> Converter:
-    """Convert an object to a mapping of another class."""
-
-    def converted(value: Any, path: Any, problems: Any) -> Any:
-        value = convert(value, path, problems) if convert else value
-        return create(value) if isinstance(value, dict) else None
-
-    return converted
+        classes = [get_origin(key) or key for key in self._open if not isinstance(key, str)]
+        return {**self._local, **{cls.__name__: cls for cls in classes}}
 
 
 class _Reference:
@@ -280,4 +285,6 @@ def _value_of(alias: Any) -> Any:
 
 def _refuse(hint: Any) -> Reading:
     fix = _FIXES.get(getattr(get_origin(hint) or hint, "__name__", ""), SUPPORTED)
+    if getattr(hint, "_is_protocol", False):
+        fix = "a protocol has no instances: write a dataclass or a TypedDict with its members"
     raise Unsupported(f"{hint_name(hint)} cannot be created from JSON", fix)

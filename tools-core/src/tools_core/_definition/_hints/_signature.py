@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tools_core._definition._hints._annotations import evaluate
+from tools_core._definition._hints._generics import substituted
 from tools_core._values._errors import DefinitionError
 
 MISSING: Final[Any] = inspect.Parameter.empty
@@ -30,7 +31,8 @@ class Signature:
     parameters: list[inspect.Parameter]  # without `self`
     hints: Mapping[str, Any]  # of the parameters and of "return", or MISSING
     module: Mapping[str, Any]  # the names that hints may use
-    variables: Mapping[str, Any]  # the type variables of `def f[T](...)`
+    local: Mapping[str, Any]  # those of the functions around it, and the type variables of `def f[T](...)`
+    types: Mapping[Any, Any]  # in place of type variables
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -44,11 +46,11 @@ class Signature:
 
     def hint(self, name: str) -> Any:
         """Return the evaluated hint of a parameter; raises Unsupported."""
-        return evaluate(self.hints[name], self.module, self.variables)
+        return substituted(evaluate(self.hints[name], self.module, self.local), self.types)
 
 
-def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Signature:
-    """Read a callable; `bound` leaves out the first parameter, which is `self`."""
+def read_signature(function: Callable[..., Any], *, bound: Mapping[Any, Any] | None = None) -> Signature:
+    """Read a callable, without the first parameter of a method, which is `bound` to the types of type variables."""
     code = _code_of(function)
     name = getattr(code, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
     try:
@@ -59,14 +61,16 @@ def read_signature(function: Callable[..., Any], *, bound: bool = False) -> Sign
     # Models neither see nor override the arguments of a partial.
     fixed = function.keywords if isinstance(function, partial) else {}
     parameters = [parameter for parameter in signature.parameters.values() if parameter.name not in fixed]
-    parameters = parameters[1:] if bound else parameters
+    parameters = parameters if bound is None else parameters[1:]
+    _check_wrapper(function, parameters, name)
     return Signature(
         name=name,
         docstring=code.__doc__ or (None if isinstance(function, partial) else function.__doc__),
         parameters=parameters,
         hints={item.name: item.annotation for item in parameters} | {"return": signature.return_annotation},
         module=getattr(code, "__globals__", {}),
-        variables={variable.__name__: variable for variable in getattr(code, "__type_params__", ())},
+        types=bound or {},
+        local=_local_names(code) | {variable.__name__: variable for variable in getattr(code, "__type_params__", ())},
     )
 
 
@@ -76,3 +80,40 @@ def _code_of(function: Any) -> Any:
         function = function.func
     has_code = hasattr(function, "__code__") or hasattr(function, "__wrapped__")
     return inspect.unwrap(function if has_code or inspect.isbuiltin(function) else type(function).__call__)
+
+
+def _check_wrapper(function: Any, parameters: list[inspect.Parameter], name: str) -> None:
+    """Refuse a wrapper that cannot be called with the parameters of the function below it, by name."""
+    code = getattr(function, "__code__", None)
+    if code and code.co_name == "helper" and function.__globals__.get("__name__") == "contextlib":
+        raise DefinitionError(f"{name} is a context manager, and not a tool: a call has no `with`")
+    if hasattr(function, "dispatch") and hasattr(function, "registry"):
+        raise DefinitionError(
+            f"{name} is a singledispatch function, which needs a positional argument, and arguments are passed by "
+            "name; write a function whose parameter is a union of the types"
+        )
+    if hasattr(function, "cache_info") and inspect.iscoroutinefunction(function.__wrapped__):
+        raise DefinitionError(f"{name}: a cache of coroutines works once, since each can be awaited once; remove it")
+    if not hasattr(function, "__wrapped__") or hasattr(function, "__signature__") or not code:
+        return
+    own = inspect.signature(function, follow_wrapped=False, **_FORMAT).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in own.values()):
+        return
+    for parameter in parameters:
+        if parameter.name not in own and parameter.kind not in _VARIADIC:
+            raise DefinitionError(
+                f"{name}: its decorator does not take the parameter `{parameter.name}` of the function; "
+                "add **kwargs to the decorator, or set its __signature__"
+            )
+
+
+def _local_names(function: Any) -> dict[str, Any]:
+    """Return the variables of the functions that are running around a definition, for hints that are text."""
+    names: dict[str, Any] = {}
+    frame = sys._getframe() if "<locals>" in getattr(function, "__qualname__", "") else None
+    while frame is not None:
+        is_around = function.__qualname__.startswith(f"{frame.f_code.co_qualname}.<locals>.")
+        if is_around and frame.f_globals is function.__globals__:
+            names = {**frame.f_locals, **names}
+        frame = frame.f_back
+    return names

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from functools import cached_property
+from enum import Enum, Flag
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any
 
 from tools_core._definition._hints._annotations import Reading, Schema, Unsupported, hint_name
@@ -97,3 +98,16 @@ def read_choices(hint: Any, choices: tuple[Any, ...]) -> Reading:
         return None if path in problems.refused else members.get(value, value)
 
     return schema, member if members else None
+
+
+def read_flags(hint: type[Flag]) -> Reading:
+    """Read the members of a Flag: models send a list of names, the tool receives their combination."""
+    names = [member.name or "" for member in hint]
+    if not names:
+        raise Unsupported(f"{hint_name(hint)} has no members", "give it members")
+    items: Schema = {"type": "string", "enum": names}
+
+    def combined(value: Any, path: Path, problems: Problems) -> Any:
+        return None if path in problems.refused else reduce(or_, (hint[name] for name in value), hint(0))
+
+    return {"type": "array", "items": items, "uniqueItems": True}, combined
