@@ -57,8 +57,8 @@ def test_foreign_schemas_keep_enforceable_keywords(foreign, good, bad, removed):
 
 
 def test_a_schema_that_can_be_enforced_is_unchanged():
-    whole = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^a"}}, "required": ["x"]}
-    assert schema.enforceable(whole) == (whole, [])
+    complete = {"type": "object", "properties": {"x": {"type": "string", "pattern": "^a"}}, "required": ["x"]}
+    assert schema.enforceable(complete) == (complete, [])
 
 
 @pytest.mark.parametrize("value", [[], "x", None, {"x": object()}])

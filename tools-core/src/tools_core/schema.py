@@ -19,7 +19,6 @@ The same engine validates the arguments of every tool. Schemas that it cannot en
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from tools_core._jsonschema._compiler import Compiler
@@ -27,11 +26,11 @@ from tools_core._jsonschema._describe import describe as _describe
 from tools_core._jsonschema._examine import examine
 from tools_core._jsonschema._foreign import enforceable
 from tools_core._jsonschema._generate import generate
-from tools_core._jsonschema._plain_json import MAX_DEPTH, is_plain, to_plain
+from tools_core._jsonschema._plain_json import MAX_DEPTH, plain_size, to_plain
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import Schema, accepted_types, flatten, resolve
 from tools_core._values._errors import SchemaError
-from tools_core._values._problem import Problem
+from tools_core._values._problem import Path, Problem
 
 __all__ = [
     "Problem",
@@ -65,8 +64,12 @@ def describe(schema: Schema, root: Schema | None = None) -> str:
 class Validator:
     """A compiled schema, as `compile` returns it. Both evaluators are built at their first use."""
 
+    accepts: Callable[[Any], int]  # the size of a valid value, see `plain_size`; 0 if `check` has to decide
+
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
+        self.accepts = self._first_accepts  # attributes are faster than cached properties
+        self._node: Node = self._first_node
 
     def check(self, value: Any, *, repair: bool = True) -> Report:
         """Report every problem of `value`, and repair mistakes that can be repaired without a loss.
@@ -75,7 +78,7 @@ class Validator:
         """
         report = Report(value, repair)
         try:
-            plain = value if is_plain(value) else to_plain(value, None, report)
+            plain = value if plain_size(value) else to_plain(value, None, report)
             report.value = self._node(plain, None, report)
         except RecursionError:  # the caller's own stack was nearly full
             report.add_problem(None, f"is nested too deeply (limit {MAX_DEPTH})")
@@ -91,13 +94,12 @@ class Validator:
 
     def is_valid(self, value: Any) -> bool:
         """Return whether `value` is valid without a repair."""
-        return self.accepts(value) or not self.check(value, repair=False).problems
+        return bool(self.accepts(value)) or not self.check(value, repair=False).problems
 
-    @cached_property
-    def accepts(self) -> Callable[[Any], bool]:
-        """The generated evaluator: True only for a valid value, False if `check` has to decide."""
-        return generate(self._schema)
+    def _first_accepts(self, value: Any) -> int:
+        self.accepts = generate(self._schema)
+        return self.accepts(value)
 
-    @cached_property
-    def _node(self) -> Node:
-        return Compiler(self._schema).node(self._schema)
+    def _first_node(self, value: Any, path: Path, report: Report) -> Any:
+        self._node = Compiler(self._schema).node(self._schema)
+        return self._node(value, path, report)

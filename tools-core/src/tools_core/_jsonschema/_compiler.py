@@ -45,9 +45,10 @@ class Compiler:
         if reference not in self.references:
 
             def follow(value: Any, path: Path, report: Report) -> Any:
+                visited = report.visited = report.visited or {}
                 key = reference, path
-                if key not in report.visited or report.visited[key] is not value:
-                    value = report.visited[key] = target(value, path, report)
+                if key not in visited or visited[key] is not value:
+                    value = visited[key] = target(value, path, report)
                 return value
 
             self.references[reference] = follow  # before its target, which may refer to it

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools_core._jsonschema._describe import describe
 from tools_core._jsonschema._patterns import search_of
 from tools_core._jsonschema._plain_json import are_distinct
 from tools_core._jsonschema._report import MAX_PROBLEMS, Compile, Node, Report, fits
-from tools_core._jsonschema._scalars import rule, sizes
+from tools_core._jsonschema._scalars import exact_classes, rule, sizes
 from tools_core._jsonschema._types import Schema
 from tools_core._values._problem import Path, listing, show
 from tools_core.text import closest
@@ -20,9 +20,10 @@ _MAX_SUGGESTIONS = 5  # unknown members of one object that get a "did you mean"
 
 def object_steps(schema: dict[str, Any], root: Schema, node: Compile) -> Iterator[Node]:
     """Compile every keyword for objects that `schema` has."""
-    if "properties" in schema or "required" in schema:
-        yield _properties(schema, root, node)
-    if "additionalProperties" in schema or "patternProperties" in schema:
+    is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if is_closed or "properties" in schema or "required" in schema:
+        yield _properties(schema, root, node, is_closed=is_closed)
+    if not is_closed and ("additionalProperties" in schema or "patternProperties" in schema):
         yield _other_members(schema, node)
     if "propertyNames" in schema:
         yield _names(node(schema["propertyNames"]))
@@ -38,23 +39,32 @@ def _missing(schema: Schema, root: Schema) -> str:
     return "is required" if words == "any value" else f"is required: {words}"
 
 
-def _properties(schema: dict[str, Any], root: Schema, node: Compile) -> Node:
-    properties = schema.get("properties", {})
+def _properties(schema: dict[str, Any], root: Schema, node: Compile, *, is_closed: bool) -> Node:
+    """Compile `properties` and `required`, and `additionalProperties` if it is false."""
+    names = list(schema.get("properties", {}))
     required = schema.get("required", ())
-    rows = [(key, node(part), _missing(part, root) if key in required else None) for key, part in properties.items()]
-    missing = _missing(schema.get("additionalProperties") or True, root)
-    rows += [(key, node(True), missing) for key in required if key not in properties]
+    members = {key: (part, part) for key, part in schema.get("properties", {}).items()}
+    others = schema.get("additionalProperties") or True
+    has_others = not members.keys() >= set(required)
+    members |= {key: (True, others) for key in required if key not in members}
+    rows = [
+        (key, check := node(part), exact_classes(check), _missing(words, root) if key in required else None)
+        for key, (part, words) in members.items()
+    ]
 
     def step(value: Any, path: Path, report: Report) -> Any:
         if type(value) is not dict:
             return value
-        out = value
-        for key, check, missing in rows:
+        out, count = value, 0
+        for key, check, exact, missing in rows:
             if key not in value:
                 if missing is not None:
                     report.add_problem((path, key), missing)
                 continue
             item = value[key]
+            count += 1
+            if type(item) in exact:
+                continue
             if item is None and report.repair and missing is None and not fits(check, None, report):
                 report.add_repair((path, key), None, "absent")
                 out = dict(value) if out is value else out
@@ -64,6 +74,8 @@ def _properties(schema: dict[str, Any], root: Schema, node: Compile) -> Node:
             if new is not item:
                 out = dict(value) if out is value else out
                 out[key] = new
+        if is_closed and (count < len(value) or has_others):
+            report_unknown([key for key in value if key not in names], value, names, path, report)
         return out
 
     return step
@@ -102,14 +114,25 @@ def report_unknown(
     unknown: Sequence[str], value: dict[str, Any], properties: list[str], path: Path, report: Report
 ) -> None:
     """Report members that the schema does not have, each with the most similar property."""
-    unused = [name for name in properties if name not in value]
+    unused = [name for name in properties if name not in value] if unknown else []
     for index, key in enumerate(unknown):
-        similar = closest(key, unused, 1) if index < _MAX_SUGGESTIONS else []
-        hint = f"expected {listing(properties)}" if properties else "none are expected"
-        if similar:
-            hint = f"did you mean {show(similar[0])}?"
-        text = f"unknown argument {show(key)}: {hint}" if path is None else f"has no member {show(key)}; {hint}"
-        report.add_problem(path, text)
+        report.add_problem(path, _Unknown(key, properties, unused if index < _MAX_SUGGESTIONS else [], path is None))
+
+
+class _Unknown(NamedTuple):
+    """An unknown member, in words that are rendered when they are read."""
+
+    key: str
+    names: list[str]
+    unused: list[str]  # names that are probably meant
+    is_argument: bool
+
+    def __str__(self) -> str:
+        hint = f"expected {listing(self.names)}" if self.names else "none are expected"
+        for similar in closest(self.key, self.unused, 1):
+            hint = f"did you mean {show(similar)}?"
+        key = show(self.key)
+        return f"unknown argument {key}: {hint}" if self.is_argument else f"has no member {key}; {hint}"
 
 
 def _names(node: Node) -> Node:

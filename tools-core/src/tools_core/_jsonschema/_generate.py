@@ -1,4 +1,4 @@
-"""Generate Python source that accepts valid values as fast as hand-written checks.
+"""Generate Python source that accepts valid values as fast as hand-written checks, and counts their members.
 
 The source covers the keywords that schemas of tools consist of; for a rarer keyword it calls the compiled subschema.
 Only property names reach the source, as `repr` of a plain string; every other constant is passed as a global.
@@ -12,7 +12,7 @@ from typing import Any
 from tools_core._jsonschema._compiler import Compiler
 from tools_core._jsonschema._keywords import CONSTRAINTS
 from tools_core._jsonschema._patterns import search_of
-from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, is_clean, is_plain
+from tools_core._jsonschema._plain_json import MAX_DEPTH, are_distinct, is_clean, plain_size
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, resolve, types_of
 
@@ -30,14 +30,14 @@ _SUPPORTED = {
 _MAX_BLOCKS = 12
 
 
-def generate(root: Schema) -> Callable[[Any], bool]:
-    """Build a function that returns True only for a valid value; False means that `Validator.check` decides."""
+def generate(root: Schema) -> Callable[[Any], int]:
+    """Build a function that returns the `plain_size` of a valid value; 0 means that `Validator.check` decides."""
     writer = _Writer(root)
     writer.write_function("accepts", root)
     while writer.pending:
         writer.write_function(*writer.pending.pop())
     exec("\n".join(writer.lines), writer.globals)  # noqa: S102  # our own source; see the docstring of the module
-    accepts: Callable[[Any], bool] = writer.globals["accepts"]
+    accepts: Callable[[Any], int] = writer.globals["accepts"]
     return accepts
 
 
@@ -48,7 +48,7 @@ class _Writer:
         self.root = root
         self.compiler = Compiler(root)
         self.lines: list[str] = []
-        self.globals: dict[str, Any] = {"is_clean": is_clean, "are_distinct": are_distinct, "is_plain": is_plain}
+        self.globals: dict[str, Any] = {"is_clean": is_clean, "are_distinct": are_distinct, "plain_size": plain_size}
         self.pending: list[tuple[str, Schema]] = []
         self.functions: dict[str, str] = {}  # names of functions by reference
         self.variables = 0
@@ -66,7 +66,14 @@ class _Writer:
         self.lines.append("    " * pad + text)
 
     def reject(self, pad: int, condition: str) -> None:
-        self.line(pad, f"if {condition}: return False")
+        self.line(pad, f"if {condition}: return 0")
+
+    def call(self, pad: int, function: str, x: str, depth: str) -> None:
+        """Write a call of a function that returns the size of a part."""
+        size = self.variable()
+        self.line(pad, f"{size} = {function}({x}, {depth})")
+        self.reject(pad, f"not {size}")
+        self.line(pad, f"n += {size} - 1")
 
     def write_function(self, name: str, schema: Schema) -> None:
         """Write a function whose value lies in `depth` containers."""
@@ -74,11 +81,12 @@ class _Writer:
         if name != "accepts":
             # Inline code goes up to _MAX_BLOCKS deeper; near the limit `check` decides.
             self.reject(1, f"depth > {MAX_DEPTH - _MAX_BLOCKS}")
+        self.line(1, "n = 1")
         self.line(1, "try:")
         self.part(schema, "x", pad=2, level=0)
-        self.line(2, "return True")
+        self.line(2, "return n")
         # A missing member, or a caller whose stack is nearly full.
-        self.line(1, "except (KeyError, RecursionError): return False")
+        self.line(1, "except (KeyError, RecursionError): return 0")
 
     def function(self, schema: Schema) -> str:
         """Return the name of a new function for `schema`; one function per reference, for recursion."""
@@ -100,13 +108,13 @@ class _Writer:
         """Write the check of the value named `x`, which lies in `level` containers of this function."""
         depth = f"depth + {level}" if level else "depth"
         if schema is False:
-            self.line(pad, "return False")
+            self.line(pad, "return 0")
         elif schema is True or not (keywords := schema.keys() & CONSTRAINTS):
-            self.reject(pad, f"not is_plain({x}, {depth})")
+            self.call(pad, "plain_size", x, depth)
         elif (condition := self.scalar(schema, x)) is not None:
             self.reject(pad, condition)
         elif pad > _MAX_BLOCKS or level >= _MAX_BLOCKS or keywords == {"$ref"}:
-            self.reject(pad, f"not {self.function(schema)}({x}, {depth})")
+            self.call(pad, self.function(schema), x, depth)
         elif keywords == {"anyOf"}:
             self.any_of(schema["anyOf"], x, pad, level)
         elif (other := _type_or_null(schema)) and keywords <= _SUPPORTED[other]:  # other keywords may refuse null
@@ -117,7 +125,7 @@ class _Writer:
         elif types == ("object",) and keywords <= _SUPPORTED["object"] and _requires_properties(schema):
             self.object(schema, x, pad, level)
         else:
-            self.reject(pad, f"not {self.compiled(schema)}({x}, {depth})")
+            self.call(pad, self.compiled(schema), x, depth)
 
     def any_of(self, branches: list[Schema], x: str, pad: int, level: int) -> None:
         others = [part for part in branches if not _is_null(part)]
@@ -130,7 +138,7 @@ class _Writer:
         conditions = [self.scalar(part, x) if isinstance(part, dict) else None for part in others]
         if None in conditions:
             # Trying branches one by one would double the work at each level of a tree; compiled ones share verdicts.
-            self.reject(pad, f"not {self.compiled({'anyOf': others})}({x}, depth + {level})")
+            self.call(pad, self.compiled({"anyOf": others}), x, f"depth + {level}")
         else:
             self.reject(pad, " and ".join(f"({condition})" for condition in conditions) or "True")
 
@@ -157,11 +165,12 @@ class _Writer:
                 self.reject(pad, f"{key!r} not in {x}")
             self.part(True, x, pad, level)
             return
+        rest = self.variable()
+        self.line(pad, f"{rest} = len({x})")
+        self.line(pad, f"n += {rest}")
         for key in required:
             self.member(properties[key], x, key, pad, level)
         # Count the other members, which is cheaper than to look for unknown ones.
-        rest = self.variable()
-        self.line(pad, f"{rest} = len({x})")
         self.line(pad, f"if {rest} != {len(required)}:")
         for key in properties:
             if key not in required:
@@ -252,12 +261,13 @@ def _requires_properties(schema: dict[str, Any]) -> bool:
     return all(key in properties for key in schema.get("required", ()))
 
 
-def _accepts_unchanged(node: Node) -> Callable[[Any, int], bool]:
+def _accepts_unchanged(node: Node) -> Callable[[Any, int], int]:
     """Return a function that accepts plain JSON which is valid without a repair."""
 
-    def accepts(value: Any, depth: int) -> bool:
+    def accepts(value: Any, depth: int) -> int:
         report = Report(value, True)
-        is_same = is_plain(value, depth) and node(value, None, report) is value
-        return is_same and not (report.problems or report.repairs)
+        size = plain_size(value, depth)
+        is_same = size and node(value, None, report) is value
+        return size if is_same and not (report.problems or report.repairs) else 0
 
     return accepts

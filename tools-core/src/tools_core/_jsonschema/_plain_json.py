@@ -1,8 +1,8 @@
-"""Plain JSON values: tests and copies, equality as JSON means it, and the number of members."""
+"""Plain JSON values: tests, sizes and copies, and equality as JSON means it."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any
 
 from tools_core._jsonschema._report import Report, Unusable
@@ -22,28 +22,33 @@ def is_clean(text: str) -> bool:
     return True
 
 
-def is_plain(value: Any, depth: int = 0) -> bool:
-    """Return whether `value` is plain JSON: exact built-in types, clean text, finite, at most 64 containers deep."""
+def plain_size(value: Any, depth: int = 0) -> int:
+    """Return the number of members of all objects inside `value`, and one more; 0 if it is not plain JSON.
+
+    Plain JSON has exact built-in types, clean text and finite numbers, and is at most 64 containers deep.
+    """
     kind = type(value)
-    items: Iterable[Any]
+    if kind is not dict and kind is not list:
+        return int(_is_scalar(value))
+    if depth >= MAX_DEPTH:
+        return 0
+    size = 1
+    items = value
     if kind is dict:
+        size += len(value)
         for key in value:
             if type(key) is not str or not (key.isascii() or is_clean(key)):
-                return False
+                return 0
         items = value.values()
-    elif kind is list:
-        items = value
-    else:
-        return _is_scalar(value)
-    if depth >= MAX_DEPTH:
-        return False
     for item in items:
         kind = type(item)
         if kind is int or kind is bool or item is None or (kind is str and item.isascii()):
             continue
-        if not is_plain(item, depth + 1):
-            return False
-    return True
+        inner = plain_size(item, depth + 1)
+        if not inner:
+            return 0
+        size += inner - 1
+    return size
 
 
 def _is_scalar(value: Any) -> bool:
@@ -113,15 +118,3 @@ def equality_key(value: Any) -> Hashable:
 def are_distinct(items: list[Any]) -> bool:
     """Return whether no two items are equal as JSON."""
     return len(set(map(equality_key, items))) == len(items)
-
-
-def count_members(value: Any) -> int:
-    """Return the number of members of all objects inside `value`."""
-    count, pending = 0, [value]
-    for item in pending:
-        if type(item) is dict:
-            count += len(item)
-            pending += item.values()
-        elif type(item) is list:
-            pending += item
-    return count

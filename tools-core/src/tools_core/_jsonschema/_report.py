@@ -27,15 +27,22 @@ class Report:
     `problems` is empty for a valid value.
     """
 
-    __slots__ = ("attempts", "problems", "repair", "repairs", "value", "visited")
+    __slots__ = ("_attempts", "problems", "repair", "repairs", "value", "visited")
 
     def __init__(self, value: Any, repair: bool, attempts: Attempts | None = None) -> None:
         self.value = value
         self.problems: list[Problem] = []
         self.repairs: list[str] = []
         self.repair = repair
-        self.attempts = attempts or Attempts()
-        self.visited: dict[tuple[str, Path], Any] = {}  # the values after each reference, by place
+        self._attempts = attempts
+        self.visited: dict[tuple[str, Path], Any] | None = None  # the values after each reference, by place
+
+    @property
+    def attempts(self) -> Attempts:
+        """The state that the alternatives of one check share."""
+        if self._attempts is None:
+            self._attempts = Attempts()
+        return self._attempts
 
     @property
     def is_complete(self) -> bool:

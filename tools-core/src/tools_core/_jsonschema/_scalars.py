@@ -11,10 +11,10 @@ from typing import Any
 
 from tools_core._jsonschema._describe import WrongChoice, describe
 from tools_core._jsonschema._patterns import search_of
-from tools_core._jsonschema._plain_json import equality_key, is_plain
+from tools_core._jsonschema._plain_json import equality_key, plain_size
 from tools_core._jsonschema._report import Node, Report
 from tools_core._jsonschema._types import JSON_TYPES, Schema, choices_of, types_of
-from tools_core._values._problem import Path, show
+from tools_core._values._problem import NOTHING, Path, show
 
 _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
     # The operators are mirrored, because the limit is bound first.
@@ -27,7 +27,6 @@ _BOUNDS: tuple[tuple[str, str, Callable[[Any, Any], bool]], ...] = (
 # Numbers as text.
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,400})(?:\.[0-9]{1,400})?(?:[eE][-+]?[0-9]{1,4})?")
-_NOT_REPAIRABLE: Any = object()
 _MAX_EXACT = 2**53 - 1  # above, a float may stand for several integers
 _MAX_TEXT = 200_000  # characters of an array or object as text, so that it costs little time
 
@@ -54,17 +53,23 @@ def typed(schema: dict[str, Any], root: Schema) -> Node:
             return int(value)
         if report.repair and kind is str:
             repaired = _from_text(value, types)
-            if repaired is not _NOT_REPAIRABLE:
+            if repaired is not NOTHING:
                 report.add_repair(path, value, show(repaired))
                 return repaired
         report.add_problem(path, expected, value)
         return value
 
+    step.exact = exact  # type: ignore[attr-defined]  # see exact_classes
     return step
 
 
+def exact_classes(node: Node) -> frozenset[type]:
+    """Return the classes whose values a compiled `type` accepts unchanged; none for another schema."""
+    return getattr(node, "exact", frozenset())
+
+
 def _from_text(text: str, types: Container[str]) -> Any:
-    """Return the value of one of `types` that a string spells, or _NOT_REPAIRABLE."""
+    """Return the value of one of `types` that a string spells, or NOTHING."""
     if ("integer" in types or "number" in types) and _INTEGER.fullmatch(text):
         return int(text)
     if "number" in types and _NUMBER.fullmatch(text):
@@ -72,17 +77,19 @@ def _from_text(text: str, types: Container[str]) -> Any:
 
         value = float(text)
         is_exact = value - value == 0.0 and Fraction(text) == Fraction(repr(value))
-        return value if is_exact else _NOT_REPAIRABLE
+        return value if is_exact else NOTHING
     if "boolean" in types and text.lower() in ("true", "false"):
         return text.lower() == "true"
+    if not ("object" in types or "array" in types) or len(text) > _MAX_TEXT:
+        return NOTHING
     name = {"{": "object", "[": "array"}.get(text.lstrip()[:1])
-    if name is None or name not in types or len(text) > _MAX_TEXT:
-        return _NOT_REPAIRABLE
+    if name is None or name not in types:
+        return NOTHING
     try:
         value = json.loads(text, object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError):
-        return _NOT_REPAIRABLE
-    return value if is_plain(value) else _NOT_REPAIRABLE
+        return NOTHING
+    return value if plain_size(value) else NOTHING
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
