@@ -1,7 +1,7 @@
 """Measure the search for tools beside its peers': `python tests/benchmarks/search.py`.
 
 The tools and questions come from the Berkeley Function Calling Leaderboard: the distinct functions of six of its
-categories, and 100 questions of each. A query is the user's question, unchanged. The weights of `tools_core.search`
+categories, and 100 questions of each. A query is the user's question, unchanged. The weights of `tools_runtime.search`
 were chosen with the even questions, so the odd ones count. Environments for the peers are created in `.cache`.
 """
 
@@ -123,7 +123,7 @@ def worker(peer: str) -> None:
 
 def ours(definitions: list[dict[str, Any]]) -> Any:
     """Return this project's search."""
-    from tools_core.search import Index
+    from tools_runtime.search import Index
 
     index = Index(definitions)
     return lambda query: [hit.name for hit in index.search(query)]

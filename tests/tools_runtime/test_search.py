@@ -1,4 +1,4 @@
-"""`tools_core.search`: definitions ranked by the words of a query."""
+"""`tools_runtime.search`: definitions ranked by the words of a query."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools_core import tool
-from tools_core.search import Index
+from tools_runtime.search import Index
 
 
 @tool
@@ -93,3 +93,23 @@ def test_any_text_can_be_indexed_and_searched(query, limit, descriptions):
     hits = Index(tools).search(query, limit)
     assert len(hits) <= limit
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("天気", "weather"),
+        ("メールの送信", "mail"),
+        ("削除して", "delete"),
+        ("文件", "read"),
+        ("날씨", "korean"),
+        ("HTTP報告", "weather"),
+    ],
+)
+def test_words_are_found_in_scripts_without_spaces(query, expected):
+    descriptions = {
+        "mail": "メールを送信する", "weather": "都市の天気を報告する", "delete": "ファイルを削除する",
+        "read": "读取文件内容", "korean": "도시의 날씨를 알려준다",
+    }  # fmt: skip
+    index = Index([{"name": name, "description": text} for name, text in descriptions.items()])
+    assert names(index, query)[0] == expected

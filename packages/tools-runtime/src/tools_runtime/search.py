@@ -10,15 +10,13 @@ from functools import cached_property
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Annotated, Any, NamedTuple
 
-from tools_core._registry._registry import Registry
-from tools_core._tools._function import tool
-from tools_core._tools._tool import Tool
-from tools_core._values._limits import Limits
-from tools_core._values._result import Result
+from tools_core import Limits, Registry, Result, Tool, tool
 
 _NAME, _DESCRIPTION, _PARAMETER, _DETAIL = 3.0, 1.0, 1.0, 0.5  # weights; details are texts and values of parameters
 _SATURATION, _LENGTH = 1.2, 0.75  # k1 and b of BM25
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+# Letters of scripts without spaces between words, such as Chinese and Thai, and of Korean: each counts as a word.
+_SIGN = r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+_WORD = re.compile(rf"{_SIGN}|(?:(?!{_SIGN})[^\W\d_])+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SUFFIXES = {"ies": "y", "sses": "ss", "ing": "", "ed": "", "es": "", "s": ""}
 _STOP_WORDS = frozenset(
@@ -55,7 +53,7 @@ class Index:
     The ranking is BM25 with stemmed words: of the name (three times), the description, and the names, descriptions,
     choices and examples of parameters.
 
-        >>> from tools_core import search
+        >>> from tools_runtime import search
         >>> weather = {"name": "get_forecast", "description": "Weather of a city.", "input_schema": {}}
         >>> mail = {"name": "send_mail", "description": "Send an e-mail.", "input_schema": {}}
         >>> [hit.name for hit in search.Index([weather, mail]).search("will it rain? show me the forecasts")]
