@@ -38,4 +38,4 @@ def test_another_skill_of_this_name_is_not_replaced(ask_tools, tmp_path):
 def test_the_program_in_the_skill_runs(ask_tools):
     text = ask_tools("skill", "show").out
     (program,) = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    exec(compile(program, "SKILL.md", "exec"), {"__name__": "skill"})  # noqa: S102
+    exec(compile(program, "SKILL.md", "exec"), {"__name__": "skill"})
