@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tools_core import ToolError
 from tools_core.files import (
     PROTECTED,
     config_path,
@@ -15,6 +16,7 @@ from tools_core.files import (
     is_git_directory,
     is_inside,
     is_protected,
+    new_file,
     replace,
     state_path,
 )
@@ -29,6 +31,62 @@ def test_a_replaced_file_keeps_its_permissions_and_links(tmp_path):
     assert (tmp_path / "file").read_text() == "new"
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o640
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folder")
+def test_a_new_file_appears_complete_or_not_at_all(tmp_path):
+    with new_file("a/b.txt", tmp_path) as file:
+        file.write(b"new")
+        assert not (tmp_path / "a/b.txt").exists()
+    with pytest.raises(RuntimeError), new_file("c/d.txt", tmp_path) as file:
+        raise RuntimeError
+    assert (tmp_path / "a/b.txt").read_text() == "new"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b.txt"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folder")
+def test_a_new_file_replaces_another_only_if_asked(tmp_path):
+    (tmp_path / "old").write_text("old")
+    with pytest.raises(ToolError, match="exists already"), new_file("old", tmp_path):
+        pytest.fail("the block has begun")
+    with pytest.raises(ToolError, match="exists already"), new_file("late", tmp_path) as file:  # noqa: PT012  (at its end)
+        file.write(b"mine")
+        (tmp_path / "late").write_text("theirs")
+    with new_file("old", tmp_path, overwrite=True) as file:
+        file.write(b"new")
+    assert ((tmp_path / "late").read_text(), (tmp_path / "old").read_text()) == ("theirs", "new")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folder")
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "out/x", ".git/hooks/x", ".envrc", "git/HEAD", "", "..", "a/../.."])
+def test_a_new_file_is_in_the_workspace_and_no_program_runs_it(path, tmp_path):
+    work = tmp_path / "work"
+    for folder in ("git/objects", "git/refs"):
+        (work / folder).mkdir(parents=True)
+    (work / "out").symlink_to(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ToolError) as raised, new_file(path, work):
+        pytest.fail("the block has begun")
+    assert (raised.value.type, sorted(tmp_path.rglob("*"))) == ("denied", before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows opens no folder")
+def test_a_folder_that_becomes_a_link_receives_no_new_file(tmp_path, monkeypatch):
+    """The link is made between the check and the opening of the folder."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "outside").mkdir()
+    make = os.makedirs
+
+    def swap(folder, exist_ok=False):
+        make(tmp_path / "work/a", exist_ok=exist_ok)
+        (tmp_path / "outside/b").mkdir()
+        (tmp_path / "work/a").rmdir()
+        (tmp_path / "work/a").symlink_to(tmp_path / "outside")
+
+    monkeypatch.setattr(os, "makedirs", swap)
+    with pytest.raises(ToolError), new_file("a/b/x", tmp_path / "work"):
+        pytest.fail("the block has begun")
+    assert list((tmp_path / "outside").rglob("x")) == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="only POSIX systems have these permissions")

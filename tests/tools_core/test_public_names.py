@@ -8,7 +8,7 @@ import pytest
 
 import tools_core
 
-MODULES = ["", ".command", ".files", ".formats", ".linux", ".schema", ".search", ".text", ".threads"]
+MODULES = ["", ".command", ".files", ".formats", ".linux", ".schema", ".text", ".threads", ".variables"]
 
 
 def functions_of(module):
@@ -36,4 +36,4 @@ def test_annotations_of_public_names_resolve(name):
 def test_completion_in_a_shell_offers_the_public_names():
     assert dir(tools_core) == sorted(tools_core.__all__) == tools_core.__all__
     with pytest.raises(AttributeError, match="no attribute 'tol'"):
-        tools_core.tol  # noqa: B018
+        tools_core.tol

@@ -134,3 +134,37 @@ def test_an_answer_that_was_cut_off_in_a_call_is_refused(name, answer):
 )
 def test_a_limit_does_not_affect_a_complete_call(name, answer):
     assert [call.name for call in FORMATS[name].calls(answer)] == ["get"]
+
+
+WEATHER = {"name": "get", "arguments": '{"city": "Oslo"}'}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": None, "function_call": WEATHER},
+        {"role": "assistant", "tool_calls": [WEATHER]},
+        {"role": "assistant", "tool_calls": [{"id": "1", "function": WEATHER}]},
+    ],
+)
+def test_a_call_is_read_in_the_older_forms_of_chat_completions(message):
+    [call] = FORMATS["openai"].calls({"choices": [{"message": message, "finish_reason": "stop"}]})
+    assert (call.name, call.arguments) == ("get", {"city": "Oslo"})
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("openai", {"choices": [{"message": None, "finish_reason": "content_filter"}]}),
+        ("responses", {"output": None, "status": "cancelled"}),
+        ("anthropic", {"content": None, "stop_reason": "refusal"}),
+        ("gemini", {"candidates": [{"content": None, "finishReason": "SAFETY"}]}),
+    ],
+)
+def test_an_answer_without_content_has_no_calls(name, answer):
+    assert FORMATS[name].calls(answer) == []
+
+
+def test_a_call_without_a_name_is_refused():
+    with pytest.raises(TypeError, match="responses: got an object with type, arguments"):
+        FORMATS["responses"].calls([{"type": "function_call", "arguments": "{}"}])

@@ -39,7 +39,7 @@ def test_commands_of_all_packages_are_completed(complete, site):
     site.install("tools-serve", {"serve": "configure"}, "raise RuntimeError", group="ask_tools.commands")
     assert complete("") == complete()
     assert {"list", "call", "doctor", "serve"} <= set(complete(""))
-    assert complete("s") == ["show", "search", "schema", "skill", "serve"]
+    assert complete("s") == ["show", "schema", "skill", "serve"]
     assert complete("completion", "") == ["bash", "zsh", "fish"]
     assert site.imported == []
 

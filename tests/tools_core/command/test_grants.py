@@ -59,9 +59,9 @@ def test_options_extend_the_grants_of_the_environment(grants):
 def test_folders_are_granted_by_their_absolute_paths(grants, tmp_path):
     for name in ("data", "here/cache"):
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
-    told = grants("--allow-read", "../data", "--allow-write=cache", f"--allow-read={tmp_path}/here")
-    assert told["readable"] == f"{tmp_path}/data:{tmp_path}/here"
-    assert told["writable"] == f"{tmp_path}/here/cache"
+    granted = grants("--allow-read", "../data", "--allow-write=cache", f"--allow-read={tmp_path}/here")
+    assert granted["readable"] == f"{tmp_path}/data:{tmp_path}/here"
+    assert granted["writable"] == f"{tmp_path}/here/cache"
 
 
 def test_a_folder_that_does_not_exist_is_refused(grants, tmp_path):

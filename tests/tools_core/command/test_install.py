@@ -68,7 +68,7 @@ def test_a_distribution_of_the_checkout_is_installed_from_there(distribution, ch
     assert words(command)[-2:] == ["-r", "requirements.txt"]
 
 
-def test_a_distribution_that_is_not_among_the_requirements_is_installed_with_them(distribution, checkout):
+def test_other_distributions_are_installed_together_with_the_requirements(distribution, checkout):
     distribution("tools-core", source={"url": (checkout / "tools-core").as_uri(), "dir_info": {}})
     assert words(install_command("tools-ray"))[-2:] == ["requirements.txt", "./packages/tools-ray"]
 
@@ -86,7 +86,7 @@ def test_a_distribution_of_others_is_not_looked_for_in_the_checkout(distribution
     assert words(install_command("their-tools"))[-2:] == ["--upgrade", "their-tools"]
 
 
-def test_the_requirements_are_this_repository_and_none_of_them_is_on_an_index():
+def test_the_requirements_are_folders_of_this_repository():
     lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     assert len(lines) > 10
     assert all((ROOT / line.partition("[")[0] / "pyproject.toml").is_file() for line in lines)

@@ -46,7 +46,7 @@ def test_list_completion_schema_and_call_agree_on_the_names(ask_tools, site):
     site.install("tools-b", {"get": "get"}, GET)
     names = [row["name"] for row in ask_tools("list", "--json").json]
     assert names == ["tools-a:get", "tools-b:get", "notes_add", "remember"]
-    assert [each["name"] for each in ask_tools("schema", "--all").json] == names
+    assert [definition["name"] for definition in ask_tools("schema", "--all").json] == names
     completed = ask_tools("__complete", "--", "call", "").out.splitlines()
     assert [line.split("\t")[0] for line in completed] == names
     assert [ask_tools("call", name).out.strip() for name in names] == ["tools_a", "tools_b", "added", "added"]
@@ -123,11 +123,3 @@ def test_a_full_disk_is_an_error_in_one_line(environment, site):
         command = [sys._base_executable, "-S", "-m", "tools_core", "call", "get"]
         result = subprocess.run(command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (result.returncode, result.stderr) == (1, "error: [Errno 28] No space left on device\n")
-
-
-def test_the_tokens_of_all_definitions_are_listed_with_their_sum(ask_tools, site):
-    site.install("tools-get", {"get": "get", "also": "get"}, GET)
-    lines = [line.split() for line in ask_tools("list", "--tokens").out.splitlines()]
-    assert lines[0] == ["TOOL", "~openai", "~anthropic", "~gemini"]
-    assert int(lines[-1][1]) == int(lines[1][1]) + int(lines[2][1]) > 0
-    assert ask_tools("show", "get", "--tokens", "--json").json["total"]["openai"] == int(lines[1][1])

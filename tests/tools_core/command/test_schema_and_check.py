@@ -65,14 +65,10 @@ def test_names_that_two_packages_share_become_valid_and_stay_different(ask_tools
     assert ":" not in "".join(names)
 
 
-def test_check_prints_ok_and_the_estimated_tokens(ask_tools, clean):
+def test_check_prints_ok_for_each_tool(ask_tools, clean):
     result = ask_tools("check")
     assert (result.code, result.err) == (0, "")
-    tokens = ask_tools("list", "--tokens", "--json").json["total"]["openai"]
-    assert result.out.splitlines() == [
-        f"get (tools-clean 1.0)  ~{tokens} tokens  ok",
-        f"1 tool, ~{tokens} tokens: 0 errors, 0 warnings",
-    ]
+    assert result.out.splitlines() == ["get (tools-clean 1.0)  ok", "1 tool: 0 errors, 0 warnings"]
 
 
 def test_missing_descriptions_are_warnings_and_errors_with_strict(ask_tools, site):
@@ -83,6 +79,37 @@ def test_missing_descriptions_are_warnings_and_errors_with_strict(ask_tools, sit
     assert "  warning: parameter `city` has no description" in result.out.splitlines()
     assert "days" not in result.out
     assert ask_tools("check", "bare", "--strict").code == 1
+
+
+def test_a_call_of_a_tool_without_its_approval_is_a_warning(ask_tools, tmp_path):
+    source = """
+from tools_core import Tool, tool
+
+@tool(requires_approval=True)
+def delete(path: str) -> str:
+    "Delete."
+    return path
+
+@tool
+def clean() -> str:
+    "Clean."
+    return delete("x")
+
+class Sweep(Tool):
+    "Sweep."
+    def execute(self) -> str:
+        return delete("x")
+
+@tool(requires_approval=True)
+def wipe() -> str:
+    "Wipe."
+    return delete("x")
+"""
+    path = tmp_path / "chores.py"
+    path.write_text(source)
+    rows = {row["name"].rpartition(":")[2]: row for row in ask_tools("check", path, "--json").json["tools"]}
+    warned = [name for name, row in rows.items() if any("it calls `delete`" in text for text in row["warnings"])]
+    assert sorted(warned) == ["Sweep", "clean"]
 
 
 def test_placeholders_and_unknown_parameters_in_docstrings_are_warnings(ask_tools, tmp_path):

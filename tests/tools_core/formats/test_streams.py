@@ -126,9 +126,9 @@ def test_a_truncated_stream_has_no_calls(name):
     is_end = {"openai": 7, "responses": 9, "anthropic": 11, "gemini": 3}[name]
     for length in range(is_end):
         with pytest.raises(AnswerError, match="has not ended"):
-            fed(FORMATS[name], STREAMS[name][:length]).calls  # noqa: B018
+            fed(FORMATS[name], STREAMS[name][:length]).calls
     with pytest.raises(AnswerError, match=r"last call: `\w+[._]get`, call_a"):
-        fed(FORMATS[name], [entry for entry in STREAMS[name][:-1] if "call_b" not in str(entry)][:5]).calls  # noqa: B018
+        fed(FORMATS[name], [entry for entry in STREAMS[name][:-1] if "call_b" not in str(entry)][:5]).calls
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_truncated_stream_has_no_calls(name):
 def test_a_limit_inside_a_call_raises_answer_error(format_, end):
     length = {"openai": 3, "responses": 3, "anthropic": 6}[format_.name]
     with pytest.raises(AnswerError, match=r"cut off \((length|max_\w+)\) in the call `weather_get`, call_a"):
-        fed(format_, [*STREAMS[format_.name][:length], end]).calls  # noqa: B018
+        fed(format_, [*STREAMS[format_.name][:length], end]).calls
     assert fed(format_, [*STREAMS[format_.name][:1], end]).calls == []  # only text was cut off
 
 

@@ -108,7 +108,7 @@ def test_the_environment_sets_the_lock_and_an_argument_disables_it(site, locked,
     ("text", "reason"),
     [
         (None, "cannot be read: No such file"),
-        ("<<<<<<< HEAD\n{}", "is not valid: JSONDecodeError"),
+        ("<<<<<<< HEAD\n{}", "is not valid: it is not JSON: Expecting value"),
         ('{"version": 2}', "is not valid: .*its version is 2, not 1"),
         ('{"version": 1, "distributions": {}, "tools": {"a:b": {}}}', "is not valid.*entry_point"),
     ],

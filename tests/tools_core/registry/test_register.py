@@ -82,7 +82,7 @@ def test_defining_a_class_again_replaces_its_tool():
     cell = "class Cell(Tool):\n    def execute(self) -> int:\n        return {}\n"
     for version in (1, 2):
         space = {"Tool": Tool, "__name__": "notebook"}
-        exec(cell.format(version), space)  # noqa: S102  # as a notebook runs a cell again
+        exec(cell.format(version), space)  # as a notebook runs a cell again
         registry.register(space["Cell"])
     assert registry.count == 1
     assert registry["cell"].call().output == 2

@@ -1,4 +1,4 @@
-"""Work with files: atomic replacement, the user's own files, the workspace, and names that tools must not change.
+"""Work with files: atomic writing, the user's own files, the workspace, and names that tools must not change.
 
 Programs run or trust the files with protected names later, without asking: hooks, keys, configuration with commands.
 Tools that change files for a model refuse these names in every folder. Otherwise the model could arrange for code to
@@ -7,16 +7,19 @@ run outside of its tools.
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import os
 import site
 import sys
 import unicodedata
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from stat import S_IMODE
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+from tools_core._values._errors import ToolError
 
 PROTECTED_FOLDERS = frozenset((
     *(".git", ".githooks", ".hg", ".svn", ".husky"),  # hooks, and configuration that names programs
@@ -68,6 +71,86 @@ def replace(path: str | os.PathLike[str], data: bytes, *, mode: int = 0o666) -> 
         raise
 
 
+@contextmanager
+def new_file(
+    path: str, workspace: str | os.PathLike[str] | None = None, *, overwrite: bool = False
+) -> Generator[BinaryIO]:
+    """Give a file to write, which appears as `path` in the workspace when the block ends; after an error, nothing does.
+
+    Folders above it are made. Raises ToolError for a place outside of the workspace, also by a link; for one that other
+    programs run or trust; for a file that exists, unless `overwrite` is true; and if `$ASK_TOOLS_READ_ONLY` is set.
+    """
+    check_can_change()
+    temporary = f".{os.urandom(8).hex()}.tmp"
+    conflict = ToolError(f"{path[:200]} exists already; pass overwrite=true to replace it", "conflict")
+    try:
+        with _folder_of(path, workspace) as (folder, name):
+            if not overwrite and name in os.listdir(folder):
+                raise conflict
+            try:
+                descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder)
+                with open(descriptor, "wb") as file:
+                    yield file
+                    file.flush()
+                    os.fsync(descriptor)  # raises if the disk is full
+                try:
+                    if not overwrite:  # claim the name, also where there are no hard links
+                        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, dir_fd=folder))
+                except FileExistsError:
+                    raise conflict from None
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ToolError(f"{path[:200]!r} cannot be written: {reason}") from error
+
+
+@contextmanager
+def _folder_of(path: str, workspace: str | os.PathLike[str] | None) -> Generator[tuple[int, str]]:
+    """Open the folder of a file to write, which is made if it is missing, and removed again after an error."""
+    if os.open not in os.supports_dir_fd:
+        raise ToolError("this needs Linux or macOS: files cannot be opened relative to a folder here", "unavailable")
+    root = os.path.realpath(workspace_path(workspace))
+    folder, name = os.path.split(os.path.join(root, path))
+    above = folder = os.path.realpath(folder)
+    if name in ("", ".", "..") or not is_inside(folder, [root]):
+        raise ToolError(f"{path} is not a file in the workspace", "denied")
+    if reason := _refusal(root, folder, name):
+        raise ToolError(f"{path} is protected: {reason}", "denied")
+    while not os.path.lexists(above):
+        above = os.path.dirname(above)
+    os.makedirs(folder, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if real_path(descriptor) != folder:
+            raise OSError(errno.ELOOP, "a link has taken the place of its folder")  # noqa: TRY301  (closes the folder)
+        yield descriptor, name
+    except BaseException:
+        with suppress(OSError):  # another process uses it
+            while folder != above:
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _refusal(root: str, folder: str, name: str) -> str:
+    """Return why no tool may write a file; empty if it may."""
+    path = os.path.join(folder, name)
+    if part := protected_part(os.path.relpath(path, root)):
+        return f"programs run or trust {part}"
+    if is_inside(path, [*user_folders(), *host_folders()]):
+        return "this program runs from there, or has its settings there"
+    while is_inside(folder, [root]) and folder != "/":
+        if os.path.isdir(folder) and is_git_directory([*os.listdir(folder), name]):
+            return f"{folder} is a git repository, whose hooks git runs"
+        folder, name = os.path.split(folder)
+    return ""
+
+
 def config_path(name: str) -> str:
     """Return the path of the user's settings file: `~/.config/ask-tools/NAME`, or below `$XDG_CONFIG_HOME`."""
     return _user_path("XDG_CONFIG_HOME", ".config", name)
@@ -91,8 +174,10 @@ def user_settings(table: str) -> dict[str, Any]:
     import tomllib  # 3 ms, only if there are settings
 
     try:
-        value = tomllib.loads(data.decode()).get(table, {})
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        value = tomllib.loads(data.decode("utf-8-sig")).get(table, {})  # editors of Windows write a mark first
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8; save it in that encoding") from error
+    except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: not valid TOML: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"{path}: [{table}] must be a table")  # noqa: TRY004  (of a file, not of an argument)
@@ -159,6 +244,12 @@ def copied_from(folder: str) -> Copied | None:
 def is_read_only() -> bool:
     """Return whether `$ASK_TOOLS_READ_ONLY` forbids tools to change anything."""
     return os.environ.get("ASK_TOOLS_READ_ONLY", "") not in ("", "0")
+
+
+def check_can_change() -> None:
+    """Raise ToolError if `$ASK_TOOLS_READ_ONLY` forbids tools to change anything."""
+    if is_read_only():
+        raise ToolError("ASK_TOOLS_READ_ONLY is set: tools can only read", "denied")
 
 
 def real_path(descriptor: int) -> str:

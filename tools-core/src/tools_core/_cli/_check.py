@@ -7,6 +7,7 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from inspect import unwrap
 from typing import Any
 
 from tools_core._cli._commands import admitted, check_blocked, extension
@@ -19,12 +20,12 @@ from tools_core._registry._entry_points import EntryPoint
 from tools_core._registry._registry import Registry
 from tools_core._tools._options import check_name
 from tools_core._tools._tool import Tool
+from tools_core._tools._wrapped import is_tool
 from tools_core._values._errors import DefinitionError
-from tools_core.formats import openai
 from tools_core.schema import compile as compile_schema
 
 Row = dict[str, Any]
-# Rates tools by name; the second argument are all installed tools. Returns "score" and "findings" for each.
+# Rates tools by name; the second argument are all installed tools. Returns "score", "tokens" and "findings" for each.
 Scorer = Callable[[dict[str, Tool], dict[str, Tool]], dict[str, Row]]
 
 # Placeholder descriptions: the text of `ask-tools new` and `add`, and marks to fill them in later.
@@ -32,8 +33,9 @@ _PLACEHOLDER = re.compile(r"\W*(describe (here|the|this)\b|todo\b|fixme\b|tbd\b|
 
 _EPILOG = """\
 Errors: a tool that cannot be loaded, a definition that is not valid, two tools with one name. Warnings: descriptions
-that are missing, placeholders, or of unknown parameters. ~tokens estimates the cost of a definition in each request.
---score rates descriptions by a rubric, without a model, with the reason and the fix for each lost point.
+that are missing, placeholders, or of unknown parameters.
+--score rates descriptions by a rubric, without a model, with the reason and the fix for each lost point, and estimates
+the tokens of a definition in each request.
 Exit codes: 0 no error, 1 an error (with --strict: or a warning), 2 unknown tool.
 
 examples:
@@ -61,11 +63,10 @@ def run(options: Namespace) -> int:
         if "score" in row and row["score"] < options.min:
             row["errors"].append(f"its score is {row['score']}, below {options.min}")
     errors, warnings = (sum(len(row[kind]) for row in rows) for kind in ("errors", "warnings"))
-    total = sum(row["tokens"] for row in rows)
     if options.json:
-        write_json({"tools": rows, "errors": errors, "warnings": warnings, "tokens": total})
+        write_json({"tools": rows, "errors": errors, "warnings": warnings})
     else:
-        summary = f"{counted(len(rows), 'tool')}, ~{total} tokens: {counted(errors, 'error')}"
+        summary = f"{counted(len(rows), 'tool')}: {counted(errors, 'error')}"
         write("\n".join(map(one_line, [*_lines(rows), f"{summary}, {counted(warnings, 'warning')}"])))
     return 1 if errors or (options.strict and warnings) else 0
 
@@ -95,7 +96,7 @@ def _rows(patterns: list[str], registry: Registry, score: Scorer | None) -> list
             row["errors"] += _invalid(tool.definition)
             if not row["errors"]:
                 tools[key] = tool
-                row |= {"tokens": openai.tokens([tool]), "warnings": [*_weaknesses(tool, tool.definition)]}
+                row["warnings"] += _weaknesses(tool, tool.definition)
     for problem in registry.problems:
         name = f"{problem.distribution}:{problem.name}"
         if name in rows or not patterns:
@@ -110,15 +111,15 @@ def _rows(patterns: list[str], registry: Registry, score: Scorer | None) -> list
 
 def _row(name: str, origin: EntryPoint | LoadProblem | None) -> Row:
     distribution, version = (origin.distribution, origin.version) if origin else ("", "")
-    return {"name": name, "distribution": distribution, "version": version, "tokens": 0, "errors": [], "warnings": []}
+    return {"name": name, "distribution": distribution, "version": version, "errors": [], "warnings": []}
 
 
 def _lines(rows: list[Row]) -> Iterator[str]:
     for row in rows:
         verdict = "error" if row["errors"] else "warning" if row["warnings"] else "ok"
         source = f" ({row['distribution']} {row['version']})" if row["distribution"] else ""
-        points = f"  {row['score']}/100" if "score" in row else ""
-        yield f"{row['name']}{source}  ~{row['tokens']} tokens{points}  {verdict}"
+        points = f"  ~{row['tokens']} tokens  {row['score']}/100" if "score" in row else ""
+        yield f"{row['name']}{source}{points}  {verdict}"
         for finding in row.get("findings", ()):
             yield f"  -{finding['points']} {finding['criterion']}: {finding['reason']}; {finding['fix']}"
         for kind in ("error", "warning"):
@@ -148,3 +149,15 @@ def _weaknesses(tool: Tool, definition: dict[str, Any]) -> Iterator[str]:
             yield f"the description of parameter `{name}` is a placeholder"
     for name in tool._spec.unused_docs:
         yield f"its docstring describes `{name}`, which is not a parameter"
+    for name in _tools_called_without_approval(tool):
+        yield f"it calls `{name}` as a function, without the approval that this tool requires; see docs/approval.md"
+
+
+def _tools_called_without_approval(tool: Tool) -> Iterator[str]:
+    """Yield the global names in the code of a tool that are tools which require approval, unless it does as well."""
+    function: Any = unwrap(getattr(tool, "__wrapped__", None) or type(tool).execute)
+    code, names = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    for name in code.co_names if code and not tool.requires_approval else ():
+        value: Any = names.get(name)
+        if is_tool(value) and value.requires_approval:
+            yield name

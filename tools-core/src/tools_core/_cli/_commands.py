@@ -24,7 +24,6 @@ from tools_core._registry._lock_file import LockError
 BUILT_IN = {
     "list": ("tools_core._cli._list:configure", "list the installed tools"),
     "show": ("tools_core._cli._show:configure", "show the parameters and the origin of tools"),
-    "search": ("tools_core._cli._search:configure", "find tools by what they do"),
     "call": ("tools_core._cli._call:configure", "call a tool; needs no model"),
     "schema": ("tools_core._cli._show:configure_schema", "print definitions as JSON, in the format of a provider"),
     "check": ("tools_core._cli._check:configure", "find errors in definitions"),
@@ -33,7 +32,7 @@ BUILT_IN = {
     "new": ("tools_scaffold._new:configure", "create a tool package"),
     "add": ("tools_scaffold._add:configure", "add a tool to a package"),
     "doctor": ("tools_core._cli._doctor:configure", "find problems of the installation, each with a fix"),
-    "skill": ("tools_core._cli._skill:configure", "teach coding agents to write tools"),
+    "skill": ("tools_scaffold._skill:configure", "teach coding agents to write tools"),
     "completion": ("tools_core._cli._completion:configure", "print a completion script for bash, zsh or fish"),
 }
 # Sub-commands of our other packages -> package and purpose. `--help` describes them without importing the package.
@@ -47,9 +46,10 @@ COMPANIONS = {
     "undo": ("tools-workspace", "restore the content from before changes were applied"),
     "serve": ("tools-mcp", "serve the tools to MCP clients"),
     "mcp": ("tools-mcp", "use MCP servers, and let MCP clients use the tools"),
-    "ui": ("tools-studio", "try tools, follow sessions and chat in the browser"),
+    "ui": ("tools-studio", "try tools and follow sessions in the browser"),
     "policy": ("tools-runtime", "explain and check the policy, and manage approvals"),
     "hooks": ("tools-runtime", "list the hooks around calls"),
+    "search": ("tools-runtime", "find tools by what they do"),
 }
 
 

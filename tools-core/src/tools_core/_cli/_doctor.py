@@ -21,6 +21,7 @@ from tools_core._registry._registry import Registry
 from tools_core._values._errors import ToolError
 from tools_core._values._jsonable import clean
 from tools_core._version import __version__
+from tools_core.files import config_path, user_settings
 
 Facts: TypeAlias = dict[str, Any]
 
@@ -62,11 +63,15 @@ def run(options: Namespace) -> int:
         reports.append({**row, **_examine(registry, points)})
     problems = [_as_dict(problem, registry) for problem in registry.problems if problem.distribution not in packages]
     problems += [problem for report in reports for problem in report.pop("problems")]
+    settings = _settings()
+    if "error" in settings:
+        problems.append(_as_dict(LoadProblem("settings.toml", "", "", settings["error"], "correct the file"), registry))
     report = {
         "tools_core": __version__,
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(),
+        "settings": settings,
         "lock": os.environ.get("ASK_TOOLS_LOCK"),
         "distributions": reports,
         "blocked": registry.blocked,
@@ -77,6 +82,15 @@ def run(options: Namespace) -> int:
     else:
         write("\n".join(map(one_line, _lines(report))))
     return 1 if problems else 0
+
+
+def _settings() -> Facts:
+    """Return the place of the user's settings, and the defaults of agents among them."""
+    place = config_path("settings.toml")
+    try:
+        return {"path": place, "exists": os.path.exists(place), "agent": clean(user_settings("agent"))}
+    except ValueError as error:
+        return {"path": place, "exists": True, "error": str(error)}
 
 
 def load_package(names: list[str]) -> None:
@@ -147,6 +161,11 @@ def _lines(report: Facts) -> Iterator[str]:
     yield f"tools-core {report['tools_core']}, Python {report['python']} ({report['executable']}), {report['system']}"
     if report["lock"]:
         yield f"tools that {report['lock']} does not name are blocked (ASK_TOOLS_LOCK)"
+    settings = report["settings"]
+    state = "" if settings["exists"] else " (does not exist)"
+    yield f"settings: {settings.get('error') or settings['path'] + state}"
+    if agent := settings.get("agent"):
+        yield f"  agent: {_text(agent)}"
     yield ""
     warnings = 0
     for package in report["distributions"]:

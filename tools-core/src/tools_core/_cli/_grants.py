@@ -51,7 +51,9 @@ def grant_words(options: Namespace) -> list[str]:
     hosts = _hosts(options)
     words = [] if hosts is None else [f"--network={','.join(hosts)}" if hosts else "--network"]
     for name in FOLDERS:
-        words += [f"--{name.replace('_', '-')}={os.path.abspath(path)}" for path in getattr(options, name)]
+        words += [
+            f"--{name.replace('_', '-')}={os.path.abspath(os.path.expanduser(path))}" for path in getattr(options, name)
+        ]
     return words
 
 

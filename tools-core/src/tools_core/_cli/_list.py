@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tools_core._cli._output import CommandError, counted, note, one_line, write_json, write_table
-from tools_core._cli._tokens import TOKENS_HELP, write_tokens
-from tools_core._cli._tools import PATTERN_HELP, Match, discovered, find_tools, load_matches
+from tools_core._cli._tools import PATTERN_HELP, Match, discovered, find_tools
 
 _EPILOG = """\
 The packages of the listed tools are imported. A tool that cannot be loaded is listed with its error.
@@ -24,7 +23,6 @@ def configure(parser: ArgumentParser) -> None:
     parser.epilog = _EPILOG
     text = f"{PATTERN_HELP}; by default every installed tool"
     parser.add_argument("patterns", metavar="PATTERN", nargs="*", help=text)
-    parser.add_argument("--tokens", action="store_true", help=TOKENS_HELP)
     parser.add_argument("--json", action="store_true", help="print a JSON array")
     parser.set_defaults(run=run, intermixed=True)
 
@@ -32,11 +30,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     """Print one line for each tool that any of the patterns selects."""
     registry = discovered()
-    matches = find_tools(options.patterns or None, registry)
-    if options.tokens:
-        write_tokens(load_matches(matches, optional=True), as_json=options.json)
-        return 0
-    rows = [row_of(match) for match in matches]
+    rows = [row_of(match) for match in find_tools(options.patterns or None, registry)]
     if options.json:
         write_json(rows)
     elif rows:

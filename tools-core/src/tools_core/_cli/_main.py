@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards what is still buffered
         if isinstance(failure, BrokenPipeError):  # the reader has ended, such as `head`
             return 141  # 128 + SIGPIPE
-        error(str(failure))
+        error(str(failure) if _is_in_folder() else "the current folder no longer exists; change to another one")
         show_traceback(failure)
         return 1
     except SystemExit as ending:  # raised by argparse
@@ -61,6 +61,13 @@ def main(argv: list[str] | None = None) -> int:
         error(str(ending.code))
         return 1
     return status
+
+
+def _is_in_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
 
 
 def _open_closed_streams() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from tools_core._cli._output import CommandError, aligned, json_text, one_line, write, write_json
 from tools_core._cli._schema_text import choices, parameters, type_text
-from tools_core._cli._tokens import TOKENS_HELP, write_tokens
 from tools_core._cli._tools import PATTERN_HELP, Match, find_tools, load_matches
 from tools_core._tools._tool import Tool
 from tools_core.formats import FORMATS
@@ -34,7 +33,6 @@ def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `show`."""
     parser.epilog = _SHOW
     parser.add_argument("patterns", metavar="TOOL", nargs="+", help=PATTERN_HELP)
-    parser.add_argument("--tokens", action="store_true", help=TOKENS_HELP)
     text = "print the definition and the origin as JSON; a list for several tools"
     parser.add_argument("--json", action="store_true", help=text)
     parser.set_defaults(run=_show, intermixed=True)
@@ -53,9 +51,7 @@ def configure_schema(parser: ArgumentParser) -> None:
 def _show(options: Namespace) -> int:
     matches = find_tools(options.patterns)
     tools = load_matches(matches)
-    if options.tokens:
-        write_tokens(tools, as_json=options.json)
-    elif options.json:
+    if options.json:
         facts = []
         for match, tool in tools:
             more = {"examples": [*tool.examples], "deferred": tool.deferred, "verify": tool.verify}

@@ -95,7 +95,7 @@ def concrete_subclasses(base: type[Tool]) -> list[type[Tool]]:
     while bases:
         for cls in type.__subclasses__(bases.pop(0)):
             bases.append(cls)
-            is_abstract = cls._is_abstract or getattr(cls, "__abstractmethods__", None)  # pyright: ignore[reportPrivateUsage]
+            is_abstract = cls._is_abstract or getattr(cls, "__abstractmethods__", None)  # pyright: ignore[reportPrivateUsage]  # a class of this package
             if not is_abstract and not cls.__module__.startswith("tools_core."):
                 subclasses[cls.__module__, cls.__qualname__, cls.name] = cls
     return [subclasses[key] for key in sorted(subclasses)]

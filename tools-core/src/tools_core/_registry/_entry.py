@@ -119,7 +119,7 @@ class Entry:
                 tool = tool.renamed(point.name)
             if self.digest is not None and hash_of(locked_definition(tool)) != self.digest:
                 fix = "see what has changed: ask-tools verify; if you trust it: ask-tools lock"
-                raise _EntryPointError("its definition differs from the lock", fix)  # noqa: TRY301
+                raise _EntryPointError("its definition differs from the lock", fix)  # noqa: TRY301  (the caller reports both kinds alike)
         except (Exception, SystemExit) as failure:  # noqa: BLE001  (code of the package)
             tool, problem = None, _load_problem(point, failure)
         finally:

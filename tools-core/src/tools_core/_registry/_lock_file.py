@@ -75,14 +75,18 @@ def read(path: str | os.PathLike[str]) -> Lock:
     """Read a lock; LockError if that is not possible."""
     location = os.fspath(path)
     try:
-        with open(location, encoding="utf-8") as file:
+        with open(location, encoding="utf-8-sig") as file:
             value = json.load(file)
         if value["version"] != _VERSION:
-            raise ValueError(f"its version is {value['version']}, not {_VERSION}")  # noqa: TRY301
+            raise ValueError(f"its version is {value['version']}, not {_VERSION}")  # noqa: TRY301  (reported as any invalid file)
         tools = {name: LockedTool(**tool) for name, tool in value["tools"].items()}
         return Lock(dict(value["distributions"]), tools)
     except OSError as error:
         raise LockError(f"the lock {location} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise LockError(f"the lock {location} is not valid: it is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise LockError(f"the lock {location} is not valid: it is not JSON: {error}") from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise LockError(f"the lock {location} is not valid: {error!r}") from error
 

@@ -20,13 +20,12 @@ from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset, as_tools
 from tools_core._values._context import Context
 from tools_core._values._errors import ToolError, UnknownToolError
+from tools_core._values._problem import NOTHING
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 
 T = TypeVar("T")
 D = TypeVar("D")
-
-_FROM_ENVIRONMENT: Any = object()
 
 
 class Registry(Mapping[str, Tool]):
@@ -77,7 +76,7 @@ class Registry(Mapping[str, Tool]):
         allow: Iterable[str] | None = None,
         deny: Iterable[str] | None = None,
         paths: Iterable[str | os.PathLike[str]] | None = None,
-        lock: str | os.PathLike[str] | None = _FROM_ENVIRONMENT,
+        lock: str | os.PathLike[str] | None = NOTHING,
     ) -> list[str]:
         """Find installed tools by their entry points and return the new names; no package is imported.
 
@@ -96,7 +95,7 @@ class Registry(Mapping[str, Tool]):
 
         Raises: ValueError for a malformed pattern, or a lock that cannot be read.
         """
-        path = os.environ.get("ASK_TOOLS_LOCK") if lock is _FROM_ENVIRONMENT else lock
+        path = os.environ.get("ASK_TOOLS_LOCK") if lock is NOTHING else lock
         admission = Admission(allow, deny, None if path is None else read_lock(path))
         discovery = discover(group, paths, admission)
         with self._lock:
@@ -194,7 +193,7 @@ class Registry(Mapping[str, Tool]):
     def __getitem__(self, name: str) -> Tool:
         return self._entry(name).load(self._toolsets)
 
-    def get(self, name: str, default: D | None = None, /) -> Tool | D | None:  # type: ignore[override]
+    def get(self, name: str, default: D | None = None, /) -> Tool | D | None:  # type: ignore[override]  # a name may be missing
         """Return a tool, or the default if it is unknown or cannot be loaded."""
         try:
             return self[name]
@@ -242,7 +241,7 @@ class Registry(Mapping[str, Tool]):
 
     # The inherited comparison would load every tool.
     __eq__ = object.__eq__
-    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
+    __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]  # Mapping sets it to None
 
     def __repr__(self) -> str:
         registered = [entry.is_registered for entry in self._store]

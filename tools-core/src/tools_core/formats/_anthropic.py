@@ -66,7 +66,7 @@ class Anthropic(Format):
             reason = response.get("stop_reason")
             is_message = "content" in response and response.get("type", "message") == "message"
             content = response["content"] if is_message else [response]
-            content = [] if isinstance(content, str) else content  # a message of text alone
+            content = [] if content is None or isinstance(content, str) else content  # a message of text alone
         blocks = self._items(content)
         if blocks and blocks[-1].get("type") == "tool_use" and reason in _LIMITS:
             raise AnswerError(f"the answer was cut off ({reason}) in the call `{blocks[-1]['name']}`; raise the limit")

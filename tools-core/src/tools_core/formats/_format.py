@@ -18,7 +18,6 @@ from tools_core._values._tool_call import ToolCall
 from tools_core.formats._complete import completed
 from tools_core.formats._stream import AnswerError, Stream, data, failure_of
 from tools_core.formats._strict import without_absent
-from tools_core.formats._tokens import tokens_of_definition
 from tools_core.text import is_blank, sendable
 
 Definition: TypeAlias = dict[str, Any]
@@ -71,10 +70,6 @@ class Format(ABC):
             repeated = next(name for name in names if names.count(name) > 1)
             raise FormatError(f"{self.name}: two definitions have the name `{repeated}`; rename one")
         return self._define([(wire[definition["name"]], definition) for definition in definitions])
-
-    def tokens(self, tools: Tools) -> int:
-        """Estimate the input tokens that the definitions cost in each request, within about 10 %."""
-        return sum(map(tokens_of_definition, self.definitions(tools)))
 
     def calls(self, response: Any, tools: Tools = ()) -> list[ToolCall]:
         """Return the calls in a provider's answer: the response, its message, or the list of its items.
@@ -212,8 +207,8 @@ def parameters(definition: Definition) -> tuple[dict[str, Any], str]:
     description: str = definition.get("description") or ""
     schema = definition.get("input_schema") or {"properties": {}}
     removed = {key: schema[key] for key in _REJECTED if key in schema}
-    kept = {key: schema[key] for key in schema if key not in (*removed, "type", "$schema")}
-    accepted = completed({"type": "object", "properties": {}} | kept)
+    accepted_keys = {key: schema[key] for key in schema if key not in (*removed, "type", "$schema")}
+    accepted = completed({"type": "object", "properties": {}} | accepted_keys)
     if removed:
         accepted = {"additionalProperties": True} | accepted  # the removed part may name further arguments
         description = f"{description}\n\nThe arguments must match the JSON Schema {_compact(removed)}".lstrip()

@@ -35,13 +35,16 @@ class OpenAI(Format):
         if isinstance(message, Mapping) and message.get("choices"):
             choice = data(message["choices"][0])
             message, reason = data(choice.get("message")), choice.get("finish_reason")
+            if message is None and "message" in choice:  # a filtered answer
+                return
         items = message
         if isinstance(message, Mapping):
             is_message = not message.keys().isdisjoint(("choices", "role", "tool_calls"))
-            items = message.get("tool_calls") or [] if is_message else [message]
+            items = _calls_of(message) if is_message else [message]
         calls = self._items(items)
         for number, call in enumerate(calls, 1):
-            function = data(call.get("function"))
+            is_bare = "arguments" in call and "type" not in call
+            function = data(call if is_bare else call.get("function"))
             if isinstance(function, Mapping) and "name" in function:
                 if reason in _LIMITS and number == len(calls):
                     check_cut(reason, function["name"], function.get("arguments"))
@@ -58,8 +61,7 @@ class OpenAI(Format):
             if choice.get("index"):  # use the first of several answers, as `calls` does
                 continue
             delta = choice.get("delta") or {}
-            calls = delta.get("tool_calls") or ([delta["function_call"]] if delta.get("function_call") else [])
-            for call in calls:
+            for call in _calls_of(delta):
                 function = call.get("function") or call
                 name, arguments = function.get("name") or "", function.get("arguments")
                 members = {key: value for key, value in call.items() if key not in _CALL and value is not None}
@@ -124,13 +126,15 @@ class Responses(Format):
         if isinstance(response, Mapping):
             if response.get("status") == "incomplete":
                 reason = (response.get("incomplete_details") or {}).get("reason") or "incomplete"
-            items = response["output"] if "output" in response and "type" not in response else [response]
+            items = (response["output"] or []) if "output" in response and "type" not in response else [response]
         items = self._items(items)
         for number, item in enumerate(items, 1):
             kind = item.get("type", "message" if "role" in item else None)
             if not isinstance(kind, str) or kind.startswith("response."):
                 self._reject(item)
             if kind == "function_call":
+                if "name" not in item:
+                    self._reject(item)
                 _, name, arguments = call = _call(item)
                 if reason and number == len(items):
                     check_cut(reason, name, arguments)
@@ -141,9 +145,11 @@ class Responses(Format):
         if not isinstance(kind, str) or not kind.startswith(("response.", "error", "keepalive")):
             self._reject(chunk, self.chunk)
         if kind in ("response.output_item.added", "response.output_item.done"):
-            _begin(stream, chunk.get("output_index"), chunk["item"])
+            _begin(stream, chunk.get("output_index"), chunk.get("item") or {})
         elif kind == "response.function_call_arguments.delta":
-            stream.add(_key(chunk.get("output_index"), chunk.get("item_id")), chunk["delta"])
+            stream.add(_key(chunk.get("output_index"), chunk.get("item_id")), chunk.get("delta") or "")
+        elif kind == "response.function_call_arguments.done":
+            stream.replace(_key(chunk.get("output_index"), chunk.get("item_id")), chunk.get("arguments"))
         elif kind in ("response.completed", "response.incomplete"):
             used: set[Any] = set()
             for index, item in enumerate(chunk["response"].get("output") or ()):  # some servers send it only here
@@ -177,6 +183,11 @@ class Responses(Format):
         if part.mime_type == PDF:
             return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}
         return {"type": "input_text", "text": description_of(part)}
+
+
+def _calls_of(message: Mapping[str, Any]) -> Any:
+    """Return the calls of a message or a delta, also in the older form of one `function_call`."""
+    return message.get("tool_calls") or ([message["function_call"]] if message.get("function_call") else [])
 
 
 def _output(text: str) -> str:

@@ -69,18 +69,41 @@ class Stream:
 
     def begin(self, key: Any, id: object, name: str, arguments: Any = None) -> None:
         """Start the call that later chunks identify by `key`; complete arguments replace earlier parts."""
-        part = self._open.get(key) or self._start(key)
-        self._set_name(part, _text_id(id), name)
-        if arguments is not None:
+        id_ = _text_id(id)
+        part = next((part for part in self._parts if (part.key, part.id) == (key, id_)), None) or self._open.get(key)
+        if part is not None and id_ and part.id not in (None, id_) and part.is_complete():  # one key for all calls
+            part = self._open[key] = self._start((key, id_))
+        part = part or self._start(key)
+        self._set_name(part, id_, name)
+        self._replace(part, arguments)
+
+    def replace(self, key: Any, arguments: Any) -> None:
+        """Replace the text of a call by its complete arguments; those of other items are ignored."""
+        if key in self._open:
+            self._replace(self._open[key], arguments)
+
+    def _replace(self, part: _Part, arguments: Any) -> None:
+        if arguments is not None and (arguments != "" or not part.texts):
             if not part.arguments:
                 self._report(part, arguments=_as_text(arguments))
             part.value, part.texts = arguments, []
 
     def add(self, key: Any, text: str) -> None:
-        """Add text to the arguments of a call; text of other items is ignored."""
-        if text and key in self._open:
-            self._open[key].texts.append(text)
-            self._report(self._open[key], arguments=text)
+        """Add text to the arguments of a call; text of other items is ignored.
+
+        Some servers begin with `{}`, whatever follows, or repeat all text so far in each piece.
+        """
+        part = self._open.get(key)
+        if part is None:
+            return
+        if part.texts == ["{}"] and text.lstrip().startswith("{"):
+            part.texts = []
+        elif part.texts and text.startswith(part.texts[0]):
+            so_far = "".join(part.texts)
+            text = text.removeprefix(so_far) if len(so_far) > 1 else text
+        if text:
+            part.texts.append(text)
+            self._report(part, arguments="" if part.texts == ["{}"] else text)
 
     def piece(self, key: Any, id: object, name: str, arguments: Any, members: Mapping[str, Any] | None = None) -> None:
         """Read a piece of a call, whatever identifies it; `members` are its other members.
@@ -91,7 +114,11 @@ class Stream:
         part = self._find(key, id_, name)
         key = key if part is None else part.key
         if part is not None and id_ and part.id not in (None, id_):
-            part = next((other for other in self._parts if other.key == key and other.id == id_), None)
+            same = next((other for other in self._parts if other.key == key and other.id == id_), None)
+            if same is None and not name and not part.is_complete():
+                id_ = None  # a new id in each piece
+            else:
+                part = same
         elif part is not None and name not in ("", part.name):
             part = None
         elif part is not None and (name or part.is_named_again) and part.is_complete():
@@ -119,7 +146,9 @@ class Stream:
         """Return the last call with a key; for a piece without a key, the call with its id, or the last one."""
         part = self._open.get(key)
         if part is None and key is None and (id or not name):
-            part = next((part for part in reversed(self._parts) if id in (None, part.id)), None)
+            return next((part for part in reversed(self._parts) if id in (None, part.id)), None)
+        if part is None and not (id or name) and self._parts and not self._parts[-1].is_complete():
+            return self._parts[-1]  # the rest of a call whose earlier pieces have another key
         return part
 
     def _start(self, key: Any, name: str = "") -> _Part:
