@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 
@@ -82,6 +83,22 @@ def test_add_creates_a_missing_table_of_entry_points(package):
     add("forecast", package)
     project = tomllib.loads((package / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"] == {"ask_tools.tools": {"forecast": "tools_weather:forecast"}}
+
+
+@pytest.mark.parametrize("header", [
+    "  [project.entry-points.'ask_tools.tools']", '[ project . entry-points . "ask_tools.tools" ]  # tools',
+])  # fmt: skip
+@pytest.mark.parametrize("exports", ['("weather",)', "['weather']"])
+@pytest.mark.parametrize("annotation", ["", ": tuple[str, ...] | list[str]"])
+def test_add_extends_tables_and_exports_in_other_styles(package, header, exports, annotation):
+    edit(package / "pyproject.toml", '[project.entry-points."ask_tools.tools"]', header)
+    edit(package / CHANGED[1], '__all__ = ["weather"]', f"__all__{annotation} = {exports}")
+    add("forecast", package)
+    names = ("forecast", "weather") if "(" in exports else ["forecast", "weather"]
+    lines = (package / CHANGED[1]).read_text(encoding="utf-8").splitlines()
+    head, _, value = next(line for line in lines if line.startswith("__all__")).partition(" = ")
+    assert (head, ast.literal_eval(value)) == (f"__all__{annotation}", names)
+    assert header in (package / "pyproject.toml").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

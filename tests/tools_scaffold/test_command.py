@@ -16,7 +16,7 @@ def refuse(event, arguments):
         raise SystemExit(f"opened a socket: {event}")
 
 sys.addaudithook(refuse)
-from tools_core.__main__ import main
+from tools_core.command import main
 sys.exit(main())
 """
 

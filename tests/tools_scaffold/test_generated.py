@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -53,13 +54,30 @@ def test_a_package_passes_its_checks_after_tools_of_each_style_are_added(tmp_pat
     assert "no issues found in 10 source files" in run(package, "mypy", "--cache-dir", tmp_path / "mypy")
 
 
+def test_files_of_the_user_are_not_published(tmp_path, run):
+    plan = plan_package("weather", into=tmp_path)
+    plan.write()
+    for name in ("customers.csv", "app.sqlite3", ".env", "src/tools_weather/cache.db", "tests/mail.mbox", "notes/a.md"):
+        path = plan.folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("private")
+    run(plan.folder, "hatchling", "build", "-d", tmp_path / "dist")
+    with tarfile.open(next(tmp_path.glob("dist/*.tar.gz"))) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    sources = {path for path in plan.files if path.startswith(("src/", "tests/", "evals/"))}
+    assert names == {*sources, ".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    with zipfile.ZipFile(next(tmp_path.glob("dist/*.whl"))) as wheel:
+        modules = [name for name in wheel.namelist() if ".dist-info/" not in name]
+    assert sorted(modules) == ["tools_weather/__init__.py", "tools_weather/_weather.py", "tools_weather/py.typed"]
+
+
 @pytest.mark.parametrize("style", ["function", "class", "toolset"])
 def test_an_installed_package_is_discovered_and_the_examples_of_its_readme_run(tmp_path, run, style):
     plan = plan_package("weather", into=tmp_path, style=style, params=ALL_TYPES)
     plan.write()
     run(plan.folder, "hatchling", "build", "-t", "wheel", "-d", tmp_path)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        wheel.extractall(tmp_path / "site")
+        wheel.extractall(tmp_path / "site")  # noqa: S202  (a wheel of ours)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
     assert "skipped" not in run(plan.folder, "pytest", "-q", "-o", "pythonpath=", env=environment)
     plan_tool("forecast", into=plan.folder).write()

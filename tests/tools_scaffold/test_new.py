@@ -178,41 +178,19 @@ def test_a_nested_repository_ignores_the_configuration_of_the_outer_one(tmp_path
     assert plan_package("weather").folder == tmp_path / "inner/tools-weather"
 
 
-@pytest.fixture
-def install_core(tmp_path, monkeypatch):
-    """Add the metadata of a tools-core that was installed from `url`, or from the index."""
-
-    def install_core(url=None):
-        metadata = tmp_path / "site/tools_core-0.1.0.dist-info"
-        metadata.mkdir(parents=True)
-        (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tools-core\nVersion: 0.1.0\n")
-        if url:
-            (metadata / "direct_url.json").write_text(json.dumps({"url": url, "dir_info": {}}))
-        monkeypatch.syspath_prepend(metadata.parent)
-
-    return install_core
-
-
-def uv_sources(plan):
-    return tomllib.loads(plan.files["pyproject.toml"])["tool"].get("uv", {}).get("sources")
-
-
-def test_uv_finds_tools_core_in_the_checkout_from_which_it_was_installed(tmp_path, install_core):
-    checkout = tmp_path / "my tools/tools-core"
-    install_core(checkout.as_uri())
-    assert uv_sources(plan_package("weather", into=tmp_path)) == {
-        "tools-core": {"path": checkout.as_posix(), "editable": True}
-    }
-
-
-def test_a_package_inside_the_checkout_uses_the_workspace(tmp_path, install_core):
-    install_core((tmp_path / "tools-core").as_uri())
-    assert uv_sources(plan_package("weather", into=tmp_path)) is None
-
-
-def test_uv_finds_a_published_tools_core_in_the_index(tmp_path, install_core):
-    install_core()
-    assert uv_sources(plan_package("weather", into=tmp_path)) is None
+def test_no_file_has_the_path_of_this_machine(tmp_path, monkeypatch):
+    """A repository is cloned elsewhere, and its `pyproject.toml` is published."""
+    metadata = tmp_path / "site/tools_core-0.1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tools-core\nVersion: 0.1.0\n")
+    url = (tmp_path / "checkout/tools-core").as_uri()
+    (metadata / "direct_url.json").write_text(json.dumps({"url": url, "dir_info": {"editable": True}}))
+    monkeypatch.syspath_prepend(metadata.parent)
+    monkeypatch.chdir(tmp_path)
+    for style in ("function", "class", "toolset"):
+        for path, text in plan_package("weather", into=tmp_path, style=style).files.items():
+            assert str(tmp_path) not in text, path
+            assert not re.search(r"(?<![\w.:/])/(home|root|tmp|usr|work)/", text), path
 
 
 FULL_DISK = """

@@ -19,11 +19,13 @@ _well_formed = re.compile("[a-z][a-z0-9]*(?:_[a-z0-9]+)*").fullmatch
 _word_start = re.compile("(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _PACKAGES = frozenset({
-    *("adapters", "agent", "cli", "code", "core", "filesystem", "mcp", "ray", "runtime", "scaffold", "shell"),
-    *("studio", "testing", "workspace"),
+    *("adapters", "agent", "cli", "code", "core", "filesystem", "mcp", "ray", "runtime", "scaffold", "shell", "sql"),
+    *("studio", "testing", "web", "workspace"),
 })  # fmt: skip
 # Names that the generated modules and tests use themselves, and that of the test of all tools.
-_GENERATED = frozenset({"contract", "date", "datetime", "name", "pytest", "result", "time", "tool", "tools"})
+_GENERATED = frozenset(
+    {"arguments", "contract", "date", "datetime", "name", "pytest", "result", "time", "tool", "tools"}
+)
 # Windows has no files with these names, whatever their suffix.
 _is_device = re.compile("con|prn|aux|nul|com[0-9]|lpt[0-9]").fullmatch
 

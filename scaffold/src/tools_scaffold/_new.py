@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import time
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Unpack
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from tools_scaffold._names import package_names
 from tools_scaffold._plan import Plan, add_options, run, tool_options
@@ -47,11 +43,6 @@ REPOSITORY = {
     "docs/publish.md": "publish.md.tmpl",
 }
 LICENSES = ("MIT", "Apache-2.0", "BSD-3-Clause", "GPL-3.0-or-later", "ISC", "MPL-2.0")
-UV_SOURCES = """
-# The checkout from which tools-core was installed here. Remove this once tools-core 0.1 is on the package index.
-[tool.uv.sources]
-tools-core = {{ path = {path}, editable = true }}
-"""
 RELEASES = """
 The workflows for GitHub install tools-core from the package index, so they work once it is published. To release a
 version, see [docs/publish.md](docs/publish.md).
@@ -103,7 +94,7 @@ def plan_package(
     if license not in (*LICENSES, "none"):
         raise ScaffoldError(f"--license {show(license)} is not one of {', '.join(LICENSES)}, none")
     ci = ci and not any((ancestor / ".git").exists() for ancestor in (parent, *parent.parents))
-    values = tool.values | _package_values(tool, author, url, license, ci=ci) | {"uv_sources": _uv_sources(parent)}
+    values = tool.values | _package_values(tool, author, url, license, ci=ci)
     sources = PACKAGE | (REPOSITORY if ci else {})
     if license != "none":
         sources |= {"LICENSE": f"licenses/{license}.tmpl"}
@@ -151,7 +142,7 @@ def _packages_folder(start: Path) -> Path:
     return start
 
 
-def _package_values(tool: Tool, author: str, url: str | None, license: str, *, ci: bool) -> dict[str, str]:  # noqa: A002
+def _package_values(tool: Tool, author: str, url: str | None, license: str, *, ci: bool) -> dict[str, str]:  # noqa: A002  (the name of the option)
     """Return the text for each placeholder in the files of the package."""
     address = _with_address(author)
     name = address[1] if address else author
@@ -169,19 +160,6 @@ def _package_values(tool: Tool, author: str, url: str | None, license: str, *, c
         "urls": f"\n[project.urls]\nHomepage = {quote(url)}\n" if url else "",
         "year": str(time.localtime().tm_year),
     }
-
-
-def _uv_sources(parent: Path) -> str:
-    """Return the table that tells uv where tools-core is, if it was installed from a checkout outside `parent`."""
-    try:
-        direct_url = json.loads(distribution("tools-core").read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return ""
-    url = urlsplit(direct_url.get("url", ""))
-    path = Path(url2pathname(url.path))
-    if url.scheme != "file" or "dir_info" not in direct_url or parent.is_relative_to(path.parent):
-        return ""
-    return UV_SOURCES.format(path=quote(path.as_posix()))
 
 
 class _GitConfig(NamedTuple):

@@ -120,11 +120,11 @@ def toml_arguments(parameters: Iterable[Parameter]) -> str:
     return f", arguments = {{ {', '.join(pairs)} }}" if pairs else ""
 
 
-def question(tool: str, parameters: Iterable[Parameter]) -> str:
+def question(opening: str, tool: str, parameters: Iterable[Parameter]) -> str:
     """Return a question that names the tool and the samples, as a TOML string."""
     samples = ((parameter.name.replace("_", " "), parameter.sample) for parameter in parameters)
     pairs = [f"{name} {json.dumps(sample, ensure_ascii=False)}" for name, sample in samples]
-    text = f"Use {tool.replace('_', ' ')}{' with ' if pairs else ''}{' and '.join(pairs)}"
+    text = f"{opening} {tool.replace('_', ' ')}{' with ' if pairs else ''}{' and '.join(pairs)}"
     return quote(text) if "'" in text else f"'{text}'"
 
 

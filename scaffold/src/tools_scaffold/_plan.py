@@ -8,6 +8,7 @@ import shutil
 import sys
 from contextlib import ExitStack
 from importlib.metadata import distributions
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,7 +79,9 @@ def run(arguments: argparse.Namespace, make_plan: Callable[[], Plan], *, first_s
         return 2
     folder = shlex.quote(_relative(plan.folder))
     install = first_step.format(folder=folder).removeprefix("cd . && ")
-    steps = [install, plan.tool.command, "python -m pytest", "ask-tools eval --model scripted:words"]
+    steps = [install, plan.tool.command, "python -m pytest"]
+    if find_spec("tools_eval"):
+        steps.append("ask-tools eval --model scripted:words")
     if arguments.json:
         result = {
             **plan.tool.names._asdict(),

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
 
 HEADER = '[project.entry-points."ask_tools.tools"]'
 
-_table = re.compile(rf"^{re.escape(HEADER)}[ \t]*\n(?:[ \t]*[\w-]+[ \t]*=.*\n)*", re.MULTILINE)
-_exports = re.compile(r"^__all__ = \[([^]#]*)\]", re.MULTILINE)
+_table = re.compile(  # the header in all its spellings, and the lines of the table
+    r"""^[ \t]*\[[ \t]*project[ \t]*\.[ \t]*entry-points[ \t]*\.[ \t]*(["'])ask_tools\.tools\1[ \t]*\]"""
+    r"[ \t]*(?:#.*)?\n"
+    r"(?:[ \t]*[\w-]+[ \t]*=.*\n)*",
+    re.MULTILINE,
+)
+_exports = re.compile(r"^(__all__(?:: *[\w., |\[\]]+)? = )(\[[^]#]*\]|\([^)#]*\))", re.MULTILINE)
 
 
 class Project(NamedTuple):
@@ -94,8 +99,9 @@ def with_export(text: str, package: str, module: str, name: str) -> str:
     exports = _exports.search(changed)
     if exports is None:
         raise ScaffoldError(f"__init__.py has no list `__all__ = [...]` to extend; create one, or add:\n{line}")
-    names = sorted({*re.findall(r"\w+", exports[1]), name}, key=_export_order)
-    listed = bracketed("__all__ = [", [f'"{export}"' for export in names], "]")
+    opening, closing = exports[2][0], exports[2][-1]
+    names = sorted({*re.findall(r"\w+", exports[2]), name}, key=_export_order)
+    listed = bracketed(f"{exports[1]}{opening}", [f'"{export}"' for export in names], closing)
     changed = changed[: exports.start()] + listed + changed[exports.end() :]
     imports = list(re.finditer(rf"^from {package}\.(\w+) import (?:\([^)]*\)|.*)\n", changed, re.MULTILINE))
     earlier = [match for match in imports if _natural(match[1]) < _natural(module)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LINE_LENGTH = 110  # as in the generated pyproject.toml
+LINE_LENGTH = 120  # as in the generated pyproject.toml
 
 
 class ScaffoldError(ValueError):

@@ -126,7 +126,13 @@ def make_tool(names: Names, options: ToolOptions) -> Tool:
         "shell_arguments": shell_arguments(required),
         "eval_arguments": toml_arguments(required),
     }
-    values["eval_question"] = question(values["first_tool"], required)
+    openings = {
+        "question": "Use",
+        "request": "Please use",
+        "wish": "I want you to use",
+        "result": "Show me the result of",
+    }
+    values |= {f"eval_{key}": question(opening, values["first_tool"], required) for key, opening in openings.items()}
     return Tool(
         names,
         values["exported"],
