@@ -383,7 +383,7 @@ UNREADABLE = {
     "a diff without hunks": ("--- f\n+++ f\n", "no hunk"),
     "a binary diff": ("diff --git a/f b/f\nGIT binary patch\n", "binary"),
     "a symlink": ("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+f\n", "links"),
-    "a copy": ("diff --git a/f b/g\ncopy from f\ncopy to g\n", "do not copy"),
+    "half of a copy": ("diff --git a/f b/g\ncopy from f\n", "a copy has both lines"),
     "fewer lines than announced": (
         "--- f\n+++ f\n@@ -1,9 +1,9 @@\n one\n-two\n+2\n",
         "9 old and 9 new lines, but has 2",
@@ -810,7 +810,7 @@ def test_the_end_of_a_file_is_patched_exactly(patch, root, name):
 def test_quotes_and_dashes_may_differ_in_lines_that_stay(patch, root):
     fill(root, {"f": "\u201cone\u201d \u2013 it\u2019s\ntwo\n".encode()})
     result = patch(envelope("*** Update File: f", ' "one" - it\'s', "-two", "+2"))
-    assert "quotes or dashes differ" in result.output["notes"][0]
+    assert "quotes, dashes or accents differ" in result.output["notes"][0]
     assert contents(root) == {"f": "\u201cone\u201d \u2013 it\u2019s\n2\n".encode()}
 
 

@@ -318,7 +318,7 @@ def elsewhere():
     """A root on another file system."""
     import tempfile
 
-    memory = "/dev/shm"  # noqa: S108  (the file system itself is wanted, and a folder of our own in it)
+    memory = "/dev/shm"
     if not os.path.isdir(memory):
         pytest.skip("this system has no second file system at /dev/shm")
     with tempfile.TemporaryDirectory(dir=memory) as folder:

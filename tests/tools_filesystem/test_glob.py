@@ -92,14 +92,6 @@ def test_ignore_files_of_a_repository_above_the_workspace_apply(make, root):
     assert lines(Glob(root / "project").call(pattern="**")) == ["a.py"]
 
 
-def test_a_named_pipe_called_like_an_ignore_file_does_not_block(glob, make, root):
-    make("a.py", "b/c.py")
-    os.mkfifo(root / ".gitignore")
-    os.mkfifo(root / "b" / ".ignore")
-    result = glob.call({"pattern": "**/*.py"}, Context(timeout=20))
-    assert lines(result) == ["a.py", "b/c.py"]
-
-
 def test_an_unknown_character_class_is_refused(glob, make):
     make("a.py")
     assert "[:foo:]" in glob.call(pattern="[[:foo:]]").error

@@ -173,6 +173,10 @@ def test_on_another_file_a_patch_is_refused_or_its_old_lines_were_there(files, o
     assert got is None or got in results(hunks_of(unified(old, new, context)), target)
 
 
+def test_an_empty_file_has_no_empty_line_to_remove():
+    assert applied(enveloped("\n\n", "\n", 1), "") is None
+
+
 MARKERS = [
     *("*** Begin Patch", "*** End Patch", "*** Add File: f", "*** Update File: f", "*** Delete File: f"),
     *("*** Move to: g", "*** End of File", "@@", "@@ a", "@@ -1 +1 @@", "@@ -1,2 +1,2 @@", "--- a/f", "+++ b/f"),

@@ -46,6 +46,12 @@ def test_an_existing_file_is_replaced_only_with_overwrite(files, root, temporary
     [
         pytest.param("a\r\nb\r\n", "a\nc\n", "[its lines ended with CRLF, now they end with LF]", id="line endings"),
         pytest.param("a\r\nb\r\n", "a\r\nc\r\n", "", id="kept"),
+        pytest.param(
+            b"\xef\xbb\xbfa\r\n",
+            "b\n",
+            "[its encoding was utf-8-sig, now it is utf-8]\n[its lines ended with CRLF, now they end with LF]",
+            id="both",
+        ),
         pytest.param(b"\xff\xfea\0\n\0", "b\n", "[its encoding was utf-16-le, now it is utf-8]", id="encoding"),
     ],
 )

@@ -141,8 +141,8 @@ OVERWRITE = ("write_file", {"path": "big.txt", "content": "short\n"})
 def test_an_agent_overwrites_no_line_that_its_model_did_not_see(agent, put, size):
     lines = BIG.splitlines(keepends=True)[:size]
     file = put("big.txt", "".join(lines))
-    shown, wrote = agent(("read_file", {"path": "big.txt"}), OVERWRITE)
-    is_seen = all(line in shown for line in lines)
+    content, wrote = agent(("read_file", {"path": "big.txt"}), OVERWRITE)
+    is_seen = all(line in content for line in lines)
     assert wrote.startswith("Replaced") is is_seen
     assert (file.read_text() == "short\n") is is_seen
 
@@ -238,11 +238,48 @@ def git(workspace):
     return run
 
 
+def test_a_new_file_without_a_final_line_feed_removes_no_line(call):
+    patch = "--- /dev/null\n+++ b/t\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
+    assert call("apply_patch", patch=patch).content == "Added t (+1 -0)"
+
+
+def test_a_git_diff_with_copies_applies(call, put, git, workspace):
+    git("init -q")
+    put("a.sh", "".join(f"{number}\n" for number in range(20))).chmod(0o755)
+    git("add .", "commit -qm 1")
+    old = (workspace / "a.sh").read_text()
+    put("a.sh", old.replace("7\n", "seven\n", 1))
+    put("b.sh", old.replace("3\n", "three\n", 1)).chmod(0o755)
+    git("add .")
+    patch = git("diff --cached -C -C")
+    assert "copy from" in patch
+    git("reset -q --hard")
+    assert call("apply_patch", patch=patch).ok
+    assert git("diff -C -C", "add .", "diff --cached -C -C") == patch
+
+
+@pytest.mark.parametrize("case", ["diff", "subversion"])
+def test_a_diff_creates_and_deletes_files_without_dev_null(call, put, workspace, case):
+    for name, content in {"old/gone": "x\n", "old/same": "s\n", "new/same": "s\n", "new/made": "y\n"}.items():
+        put(name, content)
+    done = subprocess.run(["diff", "-ruN", "old", "new"], cwd=workspace, capture_output=True, text=True, check=False)
+    patch = done.stdout
+    if case == "subversion":
+        patch = (
+            "Index: gone\n=====\n--- gone\t(revision 2)\n+++ gone\t(nonexistent)\n@@ -1 +0,0 @@\n-x\n"
+            "Index: made\n=====\n--- made\t(nonexistent)\n+++ made\t(working copy)\n@@ -0,0 +1 @@\n+y\n"
+        )
+    put("gone", "x\n")
+    assert call("apply_patch", patch=patch).ok
+    assert not (workspace / "gone").exists()
+    assert (workspace / "made").read_text() == "y\n"
+
+
 @pytest.mark.parametrize(
-    "shown",
+    "command",
     ["diff --cached HEAD", "diff --cached HEAD --no-prefix", "diff --cached HEAD -U0", "diff --cached HEAD --binary"],
 )
-def test_the_diff_of_git_applies(call, put, git, workspace, shown):
+def test_the_diff_of_git_applies(call, put, git, workspace, command):
     git("init -q")
     for name, content in {
         "a": "a\n",
@@ -260,7 +297,7 @@ def test_the_diff_of_git_applies(call, put, git, workspace, shown):
     (workspace / "old name").rename(put("moved/new name"))
     put("moved/new name", "x\ny\nZ\n")
     (workspace / "run.sh").chmod(0o755)
-    diff = git("add -A", shown)
+    diff = git("add -A", command)
     tree = git("write-tree")
     git("reset -q --hard", "clean -fdq")
     result = call("apply_patch", patch=diff)
@@ -268,15 +305,21 @@ def test_the_diff_of_git_applies(call, put, git, workspace, shown):
     assert git("add -A", "write-tree") == tree
 
 
-@pytest.mark.parametrize("shown", ["format-patch -2 --stdout", "show HEAD~ HEAD", "log -p --reverse -2"])
-def test_the_commits_that_git_prints_apply(call, put, git, shown):
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("format-patch -2 --stdout", "format-patch -2 --stdout --base=HEAD~2", "format-patch -2 --stdout --attach"),
+        *("show HEAD~ HEAD", "log -p --reverse -2"),
+    ],
+)
+def test_the_commits_that_git_prints_apply(call, put, git, command):
     put("a", "a\n")
     git("init -q", "add .", "commit -qm 1")
     for number in (2, 3):
         put("a", f"-- \n{number}\n")
         put(f"caf\u00e9{number}", "")
         git("add .", f"commit -qm {number}:-and-more")
-    tree, patch = git("write-tree"), git(shown)
+    tree, patch = git("write-tree"), git(command)
     git("reset -q --hard HEAD~2", "clean -fdq")
     result = call("apply_patch", patch=patch)
     assert result.ok, result.error
@@ -325,7 +368,7 @@ def test_patches_without_a_change_are_refused(call, put, lines):
     assert file.read_text() == "a"
 
 
-def test_deleting_an_empty_line_that_is_gone_keeps_the_final_newline(call, put):
+def test_deleting_a_missing_empty_line_keeps_the_final_newline(call, put):
     file = put("t", "a\n")
     assert not call("apply_patch", patch="*** Begin Patch\n*** Update File: t\n@@\n a\n-\n*** End Patch").ok
     assert file.read_text() == "a\n"
@@ -369,9 +412,9 @@ def test_grep_searches_the_files_of_a_folder_in_its_glob(call, put, workspace, g
     put("src/a.ts", "needle\n")
     put("src/deep/b.ts", "needle\n")
     put("lib/c.ts", "needle\n")
-    found = call("grep", pattern="needle", glob=glob.format(root=workspace), output_mode="files").output.splitlines()
+    paths = call("grep", pattern="needle", glob=glob.format(root=workspace), output_mode="files").output.splitlines()
     expected = ["src/deep/b.ts"] if "deep" in glob else ["src/a.ts"] if "*" in glob else ["src/a.ts", "src/deep/b.ts"]
-    assert found == expected
+    assert paths == expected
 
 
 @pytest.mark.parametrize("glob", ["*.tsx", "nowhere", "nowhere/", "*.tsx,*.jsx", "src/*.tsx", "!**"])
@@ -424,8 +467,8 @@ def test_grep_finds_text_in_the_encodings_of_the_world(call, put, encoding, text
 @pytest.mark.parametrize(("encoding", "text"), ENCODED)
 def test_grep_finds_every_word_that_read_file_shows(call, put, encoding, text):
     put("f.txt", f"first {text} last\n".encode(encoding))
-    shown = str(call("read_file", path="f.txt", line_numbers=False).output).splitlines()[0]
-    for word in shown.split(" "):
+    line = str(call("read_file", path="f.txt", line_numbers=False).output).splitlines()[0]
+    for word in line.split(" "):
         if "\ufffd" not in word:
             assert "f.txt" in call("grep", pattern=re.escape(word)).output, word
     assert "f.txt" in call("grep", pattern="^first .+ last$").output
@@ -444,24 +487,44 @@ def test_grep_matches_over_any_line_ending(call, put):
         r"bar\n{2}end",
         r"foo\s+bar",
     ):
-        found = call("grep", pattern=pattern, multiline=True, output_mode="files").output
-        assert found.splitlines() == ["crlf.txt", "lf.txt"], pattern
+        output = call("grep", pattern=pattern, multiline=True, output_mode="files").output
+        assert output.splitlines() == ["crlf.txt", "lf.txt"], pattern
         if r"\s" not in pattern:
-            assert call("grep", pattern=pattern, output_mode="files").output == found
+            assert call("grep", pattern=pattern, output_mode="files").output == output
     assert call("grep", pattern=r"^[^\n]*oo$", output_mode="files").output.splitlines() == ["crlf.txt", "lf.txt"]
 
 
 @needs_ripgrep
 def test_a_pattern_with_doubled_backslashes_is_searched_without_and_hints_shrink(call, put):
     put("x.js", "foo(bar)\n")
-    found = call("grep", pattern=r"foo\\(").output
-    assert found.startswith("x.js:1:foo(bar)\n[the pattern has each backslash twice")
+    output = call("grep", pattern=r"foo\\(").output
+    assert output.startswith("x.js:1:foo(bar)\n[the pattern has each backslash twice")
     pattern = r"nothing\\\\("
     while not (result := call("grep", pattern=pattern)).ok:
         hint = result.error.partition("pass this pattern: ")[2]
         assert hint.count("\\") < pattern.count("\\")
         pattern = hint
     assert pattern == r"nothing\("
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (r"foo\|bar", "bar = 1"),
+        (r"\(foo\|ba\)r = ", "bar = 1"),
+        (r"foo(\|baz(", "baz(2)"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("the\u0301", "th\u00e9"),
+        ("self.it['x']", "self.it['x']"),
+        ("x?.y(z)", "x?.y(z) + $1"),
+        ("$1", "x?.y(z) + $1"),
+    ],
+)
+def test_a_pattern_without_matches_is_searched_as_it_may_be_meant(call, put, pattern, line):
+    put("a.txt", "bar = 1\nbaz(2)\ncafe\u0301\nth\u00e9\nself.it['x']\nx?.y(z) + $1\n")
+    assert re.fullmatch(rf"a\.txt:\d:{re.escape(line)}\n\[.*\]", call("grep", pattern=pattern).output)
+    missing = call("grep", pattern=f"{pattern}none")
+    assert (missing.error_type or missing.output) == ("validation_error" if pattern.endswith("(") else "No matches")
 
 
 @needs_ripgrep
@@ -488,12 +551,12 @@ def test_an_approved_call_changes_a_protected_file_without_a_question(tools, wor
     assert result.ok
     assert "programs run or trust it" in result.metadata["warnings"][0]
     (workspace / ".pre-commit-config.yaml").unlink()
-    asked = []
+    prompts = []
     executor = Executor(
-        [tools["write_file"]], policy=Policy([], files=[]), approve=lambda request: asked.append(request) or True
+        [tools["write_file"]], policy=Policy([], files=[]), approve=lambda request: prompts.append(request) or True
     )
     assert executor.call_tool("write_file", arguments, context).ok
-    assert len(asked) == 1
+    assert len(prompts) == 1
     allowing = Executor([tools["write_file"]], policy=Policy([{"tool": "write_file", "decision": "allow"}], files=[]))
     pending = allowing.call_tool("write_file", {**arguments, "path": ".npmrc"}, context)
     assert pending.error_type == "answer_required"
@@ -544,6 +607,8 @@ def test_the_command_asks_or_names_its_option(workspace):
         ("say(\u201chi\u201d, x)\n", 'say("hi"', 'say("ho"', "say(\"ho\", x)\n"),
         ("it\u2019s a \u2013 b\n", "it's a - b", "it's c", "it's c\n"),
         ("a\u00a0b c\n", "a b", "ab", "ab c\n"),
+        ("Cafe\u0301 1\n", "Caf\u00e9 1", "Caf\u00e9 2", "Cafe\u0301 2\n"),
+        ("Caf\u00e9 1\n", "Cafe\u0301 1", "Cafe\u0301 2", "Caf\u00e9 2\n"),
         ("x = 1\n\ny = 2\n", "x = 1\n  \ny = 2", "x = 3", "x = 3\n"),
         ("a\n\tone\r\ntwo\n", "2\t\tone\n3\ttwo", "2\t\tONE\n3\ttwo", "a\n\tONE\r\ntwo\n"),
         ("a\nb\nb\n", "2\tb\n", "c\n", None),
@@ -654,13 +719,13 @@ def test_several_files_share_one_budget(agent, put):
     for name in "abc":
         put(f"{name}.txt", BIG)
     put("d.txt", "short\n")
-    shown, wrote, other = agent(
+    content, wrote, other = agent(
         ("read_file", {"path": ["a.txt", "b.txt", "c.txt", "d.txt"]}),
         ("write_file", {"path": "a.txt", "content": ""}),
         ("write_file", {"path": "d.txt", "content": ""}),
     )
-    assert len(shown) <= 30_000
-    assert shown.count("continue with offset=") == 3
+    assert len(content) <= 30_000
+    assert content.count("continue with offset=") == 3
     assert "you have read only" in wrote
     assert other.startswith("Replaced")
 
@@ -678,6 +743,21 @@ def test_a_name_that_looks_the_same_is_the_same_file(call, put, workspace):
     assert call("write_file", path="caf\u00e9.txt", content="e\n", overwrite=True).ok
     assert file.read_text() == "e\n"
     assert [path.name for path in workspace.iterdir()] == ["cafe\u0301.txt"]
+
+
+@pytest.mark.parametrize("pattern", ["caf\u00e9*", "**/cafe\u0301.txt", "{x,caf\u00e9}.t?t"])
+@pytest.mark.parametrize("name", ["caf\u00e9.txt", "cafe\u0301.txt"])
+def test_glob_finds_names_that_look_the_same(call, put, pattern, name):
+    put(name, "")
+    assert call("glob", pattern=pattern).output == name
+
+
+@pytest.mark.parametrize("path", ["~/notes.txt", "~", "$HOME/a/b.txt", "${PWD}/a"])
+def test_no_folder_is_created_with_a_name_that_only_a_shell_expands(call, workspace, path):
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch"
+    for result in (call("write_file", path=path, content="x"), call("apply_patch", patch=patch)):
+        assert (result.error_type, "only a shell expands" in result.error) == ("not_found", True)
+    assert os.listdir(workspace) == []
 
 
 @pytest.mark.parametrize(("old", "new"), [("nn.txt", "NN.TXT"), ("src/a", "Src/b"), ("Stra\u00dfe", "STRASSE")])
@@ -725,7 +805,7 @@ def test_the_check_of_the_user_is_added_to_each_edit(call, put, check):
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ("command = ['true']", None),
         ("command = 'exit 3;'", "[check, exit code 3:]"),
@@ -739,10 +819,10 @@ def test_the_check_of_the_user_is_added_to_each_edit(call, put, check):
         ("command = ", "not valid TOML"),
     ],
 )
-def test_a_check_reports_its_failure_within_its_limits(call, check, settings, said):
+def test_a_check_reports_its_failure_within_its_limits(call, check, settings, message):
     check(settings)
     content = str(call("write_file", path="a.py", content="x\n").content)
-    assert (said in content) if said else ("[" not in content)
+    assert (message in content) if message else ("[" not in content)
     assert len(content) < 4200
 
 
@@ -768,3 +848,18 @@ def test_overwrite_replaces_partly_shown_files(call, put, name, content):
     refused = call("write_file", path=name, content="x")
     assert "does not show such a file whole: pass overwrite=true" in refused.error
     assert call("write_file", path=name, content="x", overwrite=True).ok
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("type", ["python", "Python", "*.py", ".py", "py"])
+def test_grep_knows_types_by_the_names_of_languages(call, put, type):
+    put("a.py", "word\n")
+    put("a.js", "word\n")
+    assert call("grep", pattern="word", type=type).output == "a.py:1:word"
+
+
+@needs_ripgrep
+@pytest.mark.parametrize(("pattern", "is_found"), [(r"a[\n]b", True), (r"a[\r\n]+b", True), (r"a[^\n]*b", False)])
+def test_a_class_with_a_line_feed_matches_over_lines(call, put, pattern, is_found):
+    put("t", "a\nb\n")
+    assert (call("grep", pattern=pattern).output == "t:1:a\nt:2:b") is is_found

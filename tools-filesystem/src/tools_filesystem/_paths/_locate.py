@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tools_filesystem._paths._access import Access, PinnedRoot
 
 Repair = Literal["", "spelling", "case"]
+_SHELL_NAMES = ("~", "$HOME", "${HOME}", "$PWD", "${PWD}")
 _MAX_NAMES = 2000  # how many siblings are compared with a name that does not exist
 _MAX_REPAIRED = 100_000  # in a larger folder, a unique name is slow to prove
 
@@ -54,6 +55,9 @@ def _check(place: Located, names: list[str], *, new: bool) -> None:
     if place.is_slashed and place.status is not None and not place.is_folder:
         message = f"{place.argument!r} ends with a slash, but is not a folder"
         raise ToolError(message, "not_a_directory")
+    if place.status is None and place.tail == tuple(names) and names[0] in _SHELL_NAMES:
+        message = f"{place.argument!r}: only a shell expands {names[0]!r}; give a path below {place.root.path}"
+        raise ToolError(message, "not_found")
     # Missing folders before a `..` are not created.
     if place.status is None and (not new or ".." in place.missing or not place.name):
         raise ToolError(_not_found(place, names), "not_found")

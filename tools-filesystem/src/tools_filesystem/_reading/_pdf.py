@@ -30,5 +30,5 @@ def main(descriptor: int, first: int, last: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # this process has a real standard output
     main(*map(int, sys.argv[1:]))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 import sys
+import unicodedata
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_core import ToolError
@@ -28,9 +27,11 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/nix/store")
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
-_MAX_FEEDING = 2.0  # seconds
 _MAX_PLAIN = 400  # characters of a suggested pattern
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|.", re.DOTALL)
+# Escapes and `.*` show that a regular expression is meant; without the other signs, it finds all that plain text does.
+_EXPRESSION = re.compile(r"\\|\.[*+?]")
+_SIGN = re.compile(r"[*+?()|\[\]{}^$]")
 _COMMON = (
     "--no-config", "--color=never", "--no-messages", "--hidden", "--glob=!.git", "--no-require-git",
     "--no-ignore-global",
@@ -85,8 +86,31 @@ def over_line_ends(pattern: str) -> str:
 
 
 def has_line_ends(pattern: str) -> bool:
-    r"""Return whether a pattern has `\n` outside of brackets."""
-    return over_line_ends(pattern) != pattern
+    r"""Return whether a pattern has `\n`, also in brackets that do not exclude it."""
+    tokens = _TOKEN.findall(pattern)
+    return any(("\\n" in token or "\n" in token) and not token.startswith("[^") for token in tokens)
+
+
+def other_readings(pattern: str) -> dict[str, str]:
+    r"""Return what a pattern without matches may mean, with notes.
+
+    `grep` without options understands `\|` as "or", code such as `a[0]` is a valid pattern with another meaning, and
+    files may have characters in another normal form.
+    """
+    forms = (unicodedata.normalize(form, pattern) for form in ("NFC", "NFD"))
+    others = {form: "the characters are composed otherwise in the files" for form in forms if form != pattern}
+    if r"\|" in pattern:
+        swapped = {char: f"\\{char}" for char in "|(){}+?"}
+        swapped |= {escaped: char for char, escaped in swapped.items()}
+        basic = _TOKEN.sub(lambda token: swapped.get(token[0], token[0]), pattern)
+        others[basic] = rf"'\|' is a plain '|' here, so it was searched as {basic}"
+    if _SIGN.search(pattern) and not _EXPRESSION.search(pattern):
+        others[_plain(pattern)] = "as a regular expression it matches nothing, so it was searched as plain text"
+    return others
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", text)
 
 
 def find_rg(workspace: Workspace) -> str | None:
@@ -161,7 +185,6 @@ def _ripgrep(program: str, place: Located, request: SearchRequest) -> Command:
         folder,
         (f"/proc/self/fd/{root}", program, *_LIBRARIES, *_ignore_files_above(folder)),
         stdin="\n".join(lines).encode("utf-8", "surrogateescape"),
-        on_stall=lambda: _feed_ignore_files(root),
     )
 
 
@@ -186,18 +209,6 @@ def _ignore_files_above(folder: str) -> list[str]:
         folder = parent
         above += [path for name in _IGNORE_FILES if os.path.isfile(path := os.path.join(folder, name))]
     return above
-
-
-def _feed_ignore_files(root: int) -> None:
-    """Let `rg` continue if it waits for the content of named pipes that are called like ignore files."""
-    end = monotonic() + _MAX_FEEDING
-    for _, _, names, folder in os.fwalk(".", dir_fd=root):
-        for name in set(_IGNORE_FILES).intersection(names):
-            with suppress(OSError):
-                if stat.S_ISFIFO(os.stat(name, dir_fd=folder).st_mode):
-                    os.close(os.open(name, os.O_WRONLY | os.O_NONBLOCK, dir_fd=folder))
-        if monotonic() > end:
-            return
 
 
 def _plain_scan(start: int, request: SearchRequest) -> Command:
@@ -227,7 +238,7 @@ def _explained(complaints: str, request: SearchRequest) -> ToolError:
     if "needs ripgrep" in text:
         return ToolError(text, "unavailable")
     if "regex" in text.lower() or "literal" in text:
-        plain = re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", request.pattern)
+        plain = _plain(request.pattern)
         others = {plain: "the pattern is not a valid regular expression, so it was searched as plain text"}
         suggestion = plain if len(plain) <= _MAX_PLAIN else "the text with a backslash before each of \\.+*?()|[]{}^$"
         hint = f"To search for plain text, pass this pattern: {suggestion}"

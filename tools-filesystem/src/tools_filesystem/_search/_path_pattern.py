@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from unicodedata import normalize
 
 from tools_core import ToolError
 
@@ -29,7 +30,8 @@ class PathPattern:
     """
 
     def __init__(self, *patterns: str, anywhere: bool = False) -> None:
-        expanded = [alternative for pattern in patterns for alternative in _expanded(pattern)]
+        same = (form for each in patterns for form in (each, normalize("NFC", each), normalize("NFD", each)))
+        expanded = [alternative for pattern in dict.fromkeys(same) for alternative in _expanded(pattern)]
         alternatives = [_names(alternative, anywhere=anywhere) for alternative in expanded]
         self.regex = "|".join(f"(?:{_translate(names)})" for names in alternatives)
         self.ignore_file = ["/" + "/".join(map(_widened, names)) for names in alternatives]

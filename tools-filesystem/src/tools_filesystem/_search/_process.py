@@ -24,14 +24,13 @@ _MAX_OUTPUT = 32 << 20
 _MAX_COMPLAINTS = 4096
 _MAX_MEMORY = 1 << 30  # rg holds a whole line
 _TICK = 0.2  # seconds between checks of cancellation
-_STALL = 1.0  # seconds without output
 _LAST_WAIT = 0.5  # seconds for a killed process, which may hang in an unresponsive file system
 
 
 class Command(NamedTuple):
     """A program with its arguments, which runs in `folder` and can read only `readable` files, if there are any.
 
-    `files` are descriptors that it inherits. `on_stall` is called each second without output.
+    `files` are descriptors that it inherits.
     """
 
     arguments: Sequence[str]
@@ -39,7 +38,6 @@ class Command(NamedTuple):
     readable: Sequence[str] = ()
     files: Sequence[int] = ()
     stdin: bytes = b""
-    on_stall: Callable[[], object] = int
 
 
 class SearchOutput(NamedTuple):
@@ -86,7 +84,7 @@ def run(command: Command, context: Context) -> SearchOutput:
     except OSError as error:
         raise ToolError(f"the search cannot start: {error.strerror}; try again", "unavailable") from error
     try:
-        output, complaints, stopped = _read(process, context, ends, command.on_stall)
+        output, complaints, stopped = _read(process, context, ends)
     finally:
         code = _end(process)
     return SearchOutput(output, complaints.decode(errors="replace"), code, stopped)
@@ -114,7 +112,7 @@ def _input(data: bytes) -> BinaryIO:
     if not data:
         return open(os.devnull, "rb")
     # Landlock does not restrict an anonymous file, which is also reopened by its path, /dev/stdin.
-    file = open(os.memfd_create("stdin"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile()  # noqa: SIM115
+    file = open(os.memfd_create("stdin"), "w+b") if hasattr(os, "memfd_create") else TemporaryFile()  # noqa: SIM115  (the caller closes it)
     file.write(data)
     file.seek(0)
     return file
@@ -142,21 +140,18 @@ def _start_confined(start: Callable[[], subprocess.Popen[bytes]], readable: Sequ
             return thread.submit(run).result()
 
 
-def _read(
-    process: subprocess.Popen[bytes], context: Context, ends: float, on_stall: Callable[[], object]
-) -> tuple[bytes, bytes, str]:
+def _read(process: subprocess.Popen[bytes], context: Context, ends: float) -> tuple[bytes, bytes, str]:
     assert process.stdout is not None  # noqa: S101  (said to the type checker)
-    assert process.stderr is not None  # noqa: S101
+    assert process.stderr is not None  # noqa: S101  (it is a pipe; for type checkers)
     output, complaints = bytearray(), bytearray()
     streams = {process.stdout.fileno(): (output, _MAX_OUTPUT), process.stderr.fileno(): (complaints, _MAX_COMPLAINTS)}
     ready = select.poll()
     for descriptor in streams:
         ready.register(descriptor, select.POLLIN)
-    stopped, silent_since = "", monotonic()
+    stopped = ""
     while streams and not stopped:
         for descriptor, _ in ready.poll(1000 * max(0.001, min(_TICK, ends - monotonic()))):
             data = os.read(descriptor, 1 << 18)
-            silent_since = monotonic()
             buffer, limit = streams[descriptor]
             buffer += data[: limit - len(buffer)]
             if not data:
@@ -168,9 +163,6 @@ def _read(
             stopped = "out of time"
         elif context.cancelled:
             raise ToolError("the search was cancelled", "cancelled")
-        elif monotonic() - silent_since > _STALL:
-            on_stall()
-            silent_since = monotonic()
     return bytes(output), bytes(complaints), stopped
 
 

@@ -78,9 +78,9 @@ class ApplyPatch(FileTool):
 
 
 def _remember(changes: Sequence[Change], paths: Sequence[str], ledger: Ledger) -> None:
-    by_place = {id(change.place): (change, path) for change, path in zip(changes, paths, strict=True)}
+    deleted = {id(one.place): (one, path) for one, path in zip(changes, paths, strict=True) if one.data is None}
     for change, path in zip(changes, paths, strict=True):
-        old, old_path = by_place.get(id(change.model), (change, path))  # it was moved
+        old, old_path = deleted.get(id(change.model), (change, path))  # it was moved
         content, data = ([part] if isinstance(part, bytes) else part for part in (old.content, change.data))
         before = None if old.status is None else Content(old_path, old.status, content)
         after = None if change.state is None else Content(path, change.state, data)

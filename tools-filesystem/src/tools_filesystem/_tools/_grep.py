@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tools_core import Context, Limits, Result, ToolError
 from tools_filesystem._paths._locate import locate
 from tools_filesystem._paths._names import escaped
-from tools_filesystem._search._engine import PatternError, SearchRequest, find_rg, has_line_ends, search
+from tools_filesystem._search._engine import (
+    PatternError,
+    SearchRequest,
+    find_rg,
+    has_line_ends,
+    other_readings,
+    search,
+)
 from tools_filesystem._search._globs import globs_of, is_folder, relative
 from tools_filesystem._search._other_encodings import with_other_encodings
 from tools_filesystem._search._path_pattern import WILD, PathPattern
@@ -27,6 +34,24 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 100_000  # characters of one result
 _SNIFF = 64 << 10
+# Names of languages, and endings, for which ripgrep has another name.
+_TYPES = {
+    "bash": "sh",
+    "c#": "csharp",
+    "c++": "cpp",
+    "cs": "csharp",
+    "golang": "go",
+    "javascript": "js",
+    "jsx": "js",
+    "kt": "kotlin",
+    "python": "py",
+    "rb": "ruby",
+    "rs": "rust",
+    "shell": "sh",
+    "tsx": "ts",
+    "typescript": "ts",
+    "yml": "yaml",
+}
 _COUNT = re.compile(rb"([^\0]+)\0(\d+)\r?\n")
 
 
@@ -69,6 +94,8 @@ class Grep(FileTool):
         call: Context,
     ) -> Result:
         _check(pattern, glob, type)
+        type = type.strip().lower().removeprefix("*").removeprefix(".")
+        type = _TYPES.get(type, type)
         before, after = max(before, context), max(after, context)
         multiline = multiline or has_line_ends(pattern)
         request = SearchRequest(output_mode, pattern, ignore_case, multiline, before, after, type=type)
@@ -105,24 +132,30 @@ def _restricted(request: SearchRequest, glob: str, access: Access, start: Locate
 def _found(
     request: SearchRequest, start: Located, workspace: Workspace, call: Context
 ) -> tuple[list[FileRows], SearchOutput, list[str]]:
-    """Return the files with matches, the output of the search, and notes; an invalid pattern is searched as text."""
+    """Return the files with matches, the output of the search, and notes, perhaps of what the pattern may mean."""
 
     def files_in(output: SearchOutput, mode: str) -> list[FileRows]:
         return [file for file in _files(output, mode, start) if request.allows(file.path)]
 
-    notes: list[str] = []
-    try:
-        output = search(start, request, workspace, call)
-    except PatternError as error:
-        for pattern, note in error.others.items():
-            request = request._replace(pattern=pattern)
+    def meant(others: dict[str, str]) -> tuple[SearchRequest, SearchOutput, list[str]] | None:
+        for pattern, note in others.items():
+            other = request._replace(pattern=pattern)
             with suppress(PatternError):
-                output = search(start, request, workspace, call)
-                if files_in(output, request.mode):
-                    notes.append(note)
-                    break
-        else:
+                output = search(start, other, workspace, call)
+                if files_in(output, other.mode):
+                    return other, output, [note]
+        return None
+
+    others = other_readings(request.pattern)
+    try:
+        found = request, search(start, request, workspace, call), list[str]()
+    except PatternError as error:
+        if (as_meant := meant(others | error.others)) is None:
             raise
+        found = as_meant
+    if not found[1].stopped and not files_in(found[1], request.mode):
+        found = meant(others) or found
+    request, output, notes = found
     files = files_in(output, request.mode)
     if not output.stopped:
         files, more = with_other_encodings(request, files, files_in, start, workspace, call)

@@ -67,12 +67,13 @@ class WriteFile(FileTool):
 
 
 def _lost(file: Located, data: bytes) -> str:
-    """Return a note on the line endings or the encoding of a text file that its new content does not have."""
+    """Return notes on the line endings and the encoding of a text file that its new content does not have."""
+    notes: list[str] = []
     with suppress(OSError):  # it may be replaced without being readable
         start = file.read_start(SNIFF)
         old, new = detect(start), detect(data[:SNIFF])
         if old is not None and new is not None and old.name != new.name:
-            return f"\n[its encoding was {old.name}, now it is {new.name}]"
-        if old is not None and b"\r\n" in start and b"\n" in data and b"\r\n" not in data:
-            return "\n[its lines ended with CRLF, now they end with LF]"
-    return ""
+            notes.append(f"its encoding was {old.name}, now it is {new.name}")
+        if old is not None and "\r\n".encode(old.codec) in start and b"\n" in data and b"\r\n" not in data:
+            notes.append("its lines ended with CRLF, now they end with LF")
+    return "".join(f"\n[{note}]" for note in notes)

@@ -98,4 +98,6 @@ def _kind(line: str, other: str) -> str:
     """Return what differs between two similar lines."""
     if "".join(other.split()) in "".join(line.split()):
         return ", which differs only in white space"
+    if unicodedata.normalize("NFC", other) in unicodedata.normalize("NFC", line):
+        return ", which looks the same, but composes characters with accents otherwise"
     return ", which differs only in case, quotes or spaces" if _folded(other) in _folded(line) else ""

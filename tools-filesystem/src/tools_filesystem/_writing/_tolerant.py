@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import normalize
 
 from tools_filesystem._writing._line_endings import places_of
 from tools_filesystem._writing._near_miss import PLAIN
@@ -21,6 +22,7 @@ _NUMBER = re.compile(r" {0,8}(\d{1,9})\t")
 _MAX_MATCHES = 100
 _NUMBERED = "the line numbers of read_file were removed: they are not in the file"
 _TYPOGRAPHY = "quotes, dashes or spaces are other characters in the file"
+_COMPOSED = "characters with accents are composed otherwise in the file, and new_string was changed like it"
 _LINE_ENDS = "blanks at line ends or typographic characters differ in the file"
 _INDENTATION = "the indentation differs in the file, and new_string was indented like it"
 
@@ -47,8 +49,10 @@ def tolerant(text: Text, old: str, new: str) -> list[Match]:
         return []
     bare = _without_numbers(old)
     if bare is not None:
-        new = _without_numbers(new) or new
-        return [Match(start, end, new, _NUMBERED) for start, end in _exact(text, bare)]
+        return _exact(text, bare, _without_numbers(new) or new, _NUMBERED)
+    forms = (_exact(text, normalize(form, old), normalize(form, new), _COMPOSED) for form in ("NFC", "NFD"))
+    if composed := next(filter(None, forms), None):
+        return composed
     lines = list(_lines(text))
     if "\n" not in old:
         matches = [match for line in lines for match in _inside(text, line, old, new)]
@@ -83,11 +87,12 @@ def _without_numbers(text: str) -> str | None:
     return "\n".join([line.partition("\t")[2] for line in lines[: len(matches)]] + ends)
 
 
-def _exact(text: Text, old: str) -> list[tuple[int, int]]:
+def _exact(text: Text, old: str, new: str, note: str) -> list[Match]:
     try:
-        return list(islice(places_of(text.data, text.encoded(old), overlapping=True), _MAX_MATCHES)) if old else []
+        places = places_of(text.data, text.encoded(old), overlapping=True) if old else ()
     except UnicodeEncodeError:
         return []
+    return [Match(start, end, new, note) for start, end in islice(places, _MAX_MATCHES)]
 
 
 def _lines(text: Text) -> Iterator[_Line]:

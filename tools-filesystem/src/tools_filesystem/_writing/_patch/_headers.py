@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from tools_filesystem._paths._names import escaped
 from tools_filesystem._writing._patch._sections import Hunk, Section, refuse
 
 _NOWHERE = "/dev/null"
-_NAMES = ("--- ", "+++ ", "rename from ", "rename to ")
+_NAMES = ("--- ", "+++ ", "rename from ", "rename to ", "copy from ", "copy to ")
 _MODES = ("old mode ", "new mode ", "new file mode ", "deleted file mode ")
 _REMARKS = ("index ", "similarity index ", "dissimilarity index ")
 _INDEX = re.compile(r"index ([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -20,10 +21,10 @@ _EMPTY = (  # the hashes of no file and of an empty one, which may be shortened
     "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
 )
 _REFUSED = {
-    "copy from ": "patches do not copy files; use '*** Add File: PATH'",
     "GIT binary patch": "binary patches are not supported",
     "Binary files ": "binary patches are not supported",
 }
+_ABSENT = ("(nonexistent)", "(revision 0)")  # Subversion, instead of /dev/null
 _BACKUPS = (".orig", ".old", ".bak", "~")  # `diff -u f.orig f`
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)")
@@ -33,7 +34,8 @@ _LETTERS = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t
 class Header(NamedTuple):
     """The lines above the first hunk: names and modes by their keywords, and the two names of `diff --git`.
 
-    `has_content` is True if they announce hunks: the contents have other hashes, or are not quite similar.
+    `has_content` is True if they announce hunks: the contents have other hashes, or are not quite similar. `absent` has
+    the keywords of names whose time stamp says that there is no such file.
     """
 
     number: int
@@ -41,6 +43,7 @@ class Header(NamedTuple):
     modes: dict[str, str]
     git: tuple[str, str] | None
     has_content: bool = False
+    absent: frozenset[str] = frozenset()
 
 
 def is_header(lines: list[str], at: int) -> bool:
@@ -53,7 +56,7 @@ def is_header(lines: list[str], at: int) -> bool:
 
 def header_at(lines: list[str], at: int) -> tuple[Header, int]:
     """Return the header at a line, and the index of the line after it."""
-    first, names, modes = at, dict[str, str](), dict[str, str]()
+    first, names, modes, absent = at, dict[str, str](), dict[str, str](), set[str]()
     git, has_content = None, False
     if lines[at].startswith("diff --git "):
         git = _git_names(lines[at].removeprefix("diff --git ").rstrip("\r"))
@@ -67,6 +70,7 @@ def header_at(lines: list[str], at: int) -> tuple[Header, int]:
         mode = next((word for word in _MODES if line.startswith(word)), None)
         if name is not None:
             names[name.strip()] = _name(line.removeprefix(name))
+            absent |= {name.strip()} if _is_absent(line) else set()
         elif mode is not None:
             modes[mode.strip()] = line.removeprefix(mode).strip()
         elif line.startswith(_REMARKS):
@@ -76,7 +80,17 @@ def header_at(lines: list[str], at: int) -> tuple[Header, int]:
         if line.endswith(("120000", "160000")) and " mode " in line:
             refuse(at + 1, "links and submodules are not supported: a patch changes regular files")
         at += 1
-    return Header(first + 1, names, modes, git, has_content or not {"---", "+++"}.isdisjoint(names)), at
+    has_content |= not {"---", "+++"}.isdisjoint(names)
+    return Header(first + 1, names, modes, git, has_content, frozenset(absent)), at
+
+
+def _is_absent(line: str) -> bool:
+    """Return whether a name has the time stamp of a missing file, which `diff -N` dates to 1970."""
+    stamp = line.rpartition("\t")[2]
+    try:
+        return stamp in _ABSENT or datetime.fromisoformat(stamp.replace(" +", "+").replace(" -", "-")).timestamp() == 0
+    except (ValueError, OverflowError, OSError):
+        return False
 
 
 def _announces_content(remark: str) -> bool:
@@ -91,19 +105,27 @@ def section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
     """Return the section of a header and the hunks below it."""
     if header.has_content and not hunks:
         refuse(header.number, _NO_HUNK)
-    return _section_of(header, hunks)
-
-
-def _section_of(header: Header, hunks: tuple[Hunk, ...]) -> Section:
-    number, modes = header.number, header.modes
-    mode = modes.get("new mode", modes.get("new file mode"))
-    is_executable = None if mode is None else mode.endswith("755")
-    if "rename from" in header.names or "rename to" in header.names:
-        old, new = header.names.get("rename from"), header.names.get("rename to")
-        if not old or not new:
-            refuse(number, "a rename has both lines, 'rename from PATH' and 'rename to PATH'")
-        return Section(number, "update", old, hunks, new, is_executable=is_executable)
+    for word in ("rename", "copy"):
+        old, new = header.names.get(f"{word} from"), header.names.get(f"{word} to")
+        if old and new:
+            mode, is_copy = _is_executable(header), word == "copy"
+            return Section(header.number, "update", old, hunks, new, is_copy=is_copy, is_executable=mode)
+        if old or new:
+            refuse(header.number, f"a {word} has both lines, '{word} from PATH' and '{word} to PATH'")
     old, new = _paths(header)
+    if _NOWHERE not in (old, new):
+        old = _NOWHERE if "---" in header.absent and not any(any(hunk.old) for hunk in hunks) else old
+        new = _NOWHERE if "+++" in header.absent and not any(any(hunk.new) for hunk in hunks) else new
+    return _section_of(header, hunks, old, new)
+
+
+def _is_executable(header: Header) -> bool | None:
+    mode = header.modes.get("new mode", header.modes.get("new file mode"))
+    return None if mode is None else mode.endswith("755")
+
+
+def _section_of(header: Header, hunks: tuple[Hunk, ...], old: str, new: str) -> Section:
+    number, modes, is_executable = header.number, header.modes, _is_executable(header)
     if (old == _NOWHERE) < ("new file mode" in modes) or (new == _NOWHERE) < ("deleted file mode" in modes):
         refuse(number, "the names contradict the mode: a new or a deleted file has /dev/null on one side")
     if old == _NOWHERE:

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from functools import cached_property
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from unicodedata import normalize
 
 from tools_core import ToolError
 from tools_filesystem._writing._near_miss import PLAIN, first_difference, nearest, quoted
@@ -141,7 +142,7 @@ class _Placing:
             exact = self._places(variant, self._exact, variant.old)
             if exact and hunk.start is None:
                 return exact
-            note = "blanks at line ends, quotes or dashes differ from the patch"
+            note = "blanks at line ends, quotes, dashes or accents differ from the patch"
             old = list(map(_fold, variant.old))
             folded = self._places(variant, self._folded, old, note) if any(old) else exact
             if folded:
@@ -155,7 +156,8 @@ class _Placing:
             first = len(self.lines) if hunk.is_marked else self.end
             if not hunk.old[-1] and self.lines[-1]:  # blanks are not the empty line that stands for the end
                 first, places = self.end, [place for place in places if place.end < len(self.lines)]
-            return [place for place in places if place.end >= first]
+            # The line that stands for the end can be replaced, and cannot be deleted.
+            return [place for place in places if place.end >= first and (hunk.new or place.position < self.end)]
         last = next(line for line in reversed(hunk.lines) if line.kind != "+")
         end = self.end if last.kind == "-" else len(self.lines)  # the end is not an empty line that can be deleted
         return [place for place in places if place.position < self.end and place.end <= end]
@@ -239,13 +241,12 @@ class _Placing:
 
 
 def _fold(line: bytes) -> bytes:
-    """Return a line without blanks at its end and with ASCII quotes and dashes."""
+    """Return a line without blanks at its end, with ASCII quotes and dashes, and in one normal form."""
     line = line.rstrip()
-    return (
-        line
-        if line.isascii()
-        else line.decode("utf-8", "surrogateescape").translate(PLAIN).encode("utf-8", "surrogateescape")
-    )
+    if line.isascii():
+        return line
+    text = line.decode("utf-8", "surrogateescape").translate(PLAIN)
+    return normalize("NFC", text).encode("utf-8", "surrogateescape")
 
 
 def _indent(line: bytes) -> int:

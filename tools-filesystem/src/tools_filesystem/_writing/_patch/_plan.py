@@ -86,9 +86,9 @@ class PatchPlan:
             applied = apply_hunks(b"", section.hunks, path)
             file.is_executable = section.is_executable
             self._put(file, applied.data)
-            return applied
+            return applied._replace(removed=0)  # not the end of the file without a line feed
         file = self._file(path, follow=section.action == "update" and section.destination is None)
-        data = file.after
+        data = file.before if section.is_copy else file.after  # git shows copies of the old content
         if data is None:
             raise ToolError(f"{path!r} is deleted by this patch. Nothing was changed.", "conflict")
         if file.status is not None:
@@ -107,12 +107,14 @@ class PatchPlan:
             return applied
         goal = self._file(section.destination, new=True, follow=False, repair="")
         if goal is file or goal.after is not None:
-            message = f"{section.destination!r} exists, so {path!r} cannot be moved there"
+            verb = "copied" if section.is_copy else "moved"
+            message = f"{section.destination!r} exists, so {path!r} cannot be {verb} there"
             raise ToolError(f"{message}; choose another name. Nothing was changed.", "conflict")
         goal.model = file.model or file.place
         goal.is_executable = file.is_executable if section.is_executable is None else section.is_executable
         self._put(goal, applied.data)
-        self._put(file, None)
+        if not section.is_copy:
+            self._put(file, None)
         return applied
 
     def _file(

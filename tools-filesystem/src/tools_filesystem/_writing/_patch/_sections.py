@@ -82,7 +82,7 @@ class Hunk(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The change of one file. Only an update can have a `destination`.
+    """The change of one file. Only an update can have a `destination`, and can be a copy, which keeps the old file.
 
     `shows_all` is set if the patch must show all lines of a file that it deletes. `is_executable` is the new mode, if
     the patch has one.
@@ -94,6 +94,7 @@ class Section(NamedTuple):
     hunks: tuple[Hunk, ...] = ()
     destination: str | None = None
     shows_all: bool = False
+    is_copy: bool = False
     is_executable: bool | None = None
 
 

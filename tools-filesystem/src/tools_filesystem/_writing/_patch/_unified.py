@@ -18,7 +18,8 @@ _MAIL = (
     "Subject: ",
     "commit ",
 )  # what `git format-patch` and `git show` print above a diff
-_BETWEEN = ("Index: ", "=====", "diff ", "Only in ")
+_BETWEEN = ("Index: ", "=====", "diff ", "Only in ", "base-commit: ", "prerequisite-patch-id: ")
+_END_OF_MAIL = re.compile(r"--|-{12,}\S*")  # of text, or of an attachment
 
 
 class _Counts(NamedTuple):
@@ -43,7 +44,7 @@ def parse_unified(lines: list[str]) -> list[Section]:
             in_mail = False
         elif in_mail or not line.strip() or line.startswith(_BETWEEN):
             at += 1
-        elif line.startswith(_MAIL) or (sections and line.rstrip() == "--"):  # the second is the end of a mail
+        elif line.startswith(_MAIL) or (sections and _END_OF_MAIL.fullmatch(line.rstrip())):
             in_mail = True
             at += 1
         else:
