@@ -5,6 +5,7 @@ import os
 import select
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -115,8 +116,11 @@ def children_of():
     """`children_of(pid)`: the process IDs of its children."""
 
     def children_of(pid):
-        tasks = Path(f"/proc/{pid}/task").iterdir()
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+        found = []
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):  # the thread has ended
+                found += map(int, (task / "children").read_text().split())
+        return found
 
     return children_of
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tools_core import Context
+from tools_core import Context, ToolCall
 from tools_runtime import Executor, Policy
 from tools_shell import Bash, JobStart, Python
 
@@ -45,6 +45,7 @@ def reads_only(script, root=None):
         ("ls\nrm x && mv a b || cat c & pwd", [["ls"], ["rm", "x"], ["mv", "a", "b"], ["cat", "c"], ["pwd"]]),
         ("ls *.py ~/x a~ b[1]", [["ls", None, None, "a~", None]]),
         ("CI=1 make", [["CI=1", "make"]]),
+        ('ls $HOME ${HOME}/x a"$x"b "\\$x" "\\\\$x" \\$x', [["ls", None, None, None, "$x", None, "$x"]]),
         ("ls > out 2>&1 < in", [["ls"], [">", "out"], ["<", "in"]]),
         ("ls >>a 2>b &>c 12>d", [["ls", "12"], [">", "a"], [">", "b"], [">", "c"], [">", "d"]]),
         ("ls >/dev/null 2>/dev/null >&2", [["ls"]]),
@@ -61,7 +62,9 @@ def test_the_commands_of_a_script_of_plain_words_are_listed(script, expected):
 @pytest.mark.parametrize(
     "script",
     [
-        "$x", "echo $x", "echo $(rm x)", 'echo "$(rm x)"', "echo `rm x`", "echo $'x'", "l* x", "~/x", "ls {a,b}",
+        "$x", "x=$y ls", "echo ${x:=y}", "echo ${x@P}", "echo ${!x}", "echo ${x[$(rm)]}",
+        "echo $((x[$(rm)]))", "echo $1",
+        "find $x", "echo $(rm x)", 'echo "$(rm x)"', "echo `rm x`", "echo $'x'", "l* x", "~/x", "ls {a,b}",
         "(ls)", "{ ls; }", "if a; then b; fi", "for x in a; do b; done", "while a; do b; done", "! ls", "[ -f x ]",
         "[[ -f x ]]", "time ls", "f() { ls; }", "case x in a) b;; esac", "cat <<E\n$(rm)\nE", "cat <<'E'\nE",
         "cat <<< x", "cat <(ls)", "ls >", "ls >;rm", "ls >& out", "ls 2>&-", "ls >| x", "ls <> x", "ls >&\u0663",
@@ -75,6 +78,49 @@ def test_the_commands_of_a_script_of_plain_words_are_listed(script, expected):
 def test_the_commands_of_any_other_script_are_unknown(script):
     effects = Bash().effects({"command": script})
     assert (effects.commands, effects.paths, effects.annotations) == (None, None, USUAL)
+
+
+# The first one of each pair surely only reads; the second is like it, and may write, run or send something.
+PAIRS = [
+    ("ls *.py", "rm *.py"), ("cat $HOME/notes", "cat $(cat notes)"), ('head "$PWD/a"', 'tee "$PWD/a"'),
+    ("wc -l *.py | sort -n", "wc -l *.py | sort *"), ("git status | cat", "git status | sh"),
+    ("git log --oneline | head -5", "git log --output=a | head -5"), ("git diff HEAD && pwd", "git diff $x && pwd"),
+    ("LC_ALL=C sort a", "PATH=. sort a"), ("LC_ALL=C ls; TZ=UTC date", "LD_PRELOAD=a ls"),
+    ("CI=1 NO_COLOR=1 grep x a", "CI=1 GREP_OPTIONS=-f grep x a"), ("NODE_ENV=test cat a", "NODE_OPTIONS=-ra cat a"),
+    ("echo $?", "echo ${x:=1}"), ("echo ${HOME}", "echo ${HOME@P}"), ("ls; ls src/*", "ls; src/*"),
+    ("cat a 2>/dev/null", "cat a 2>b"), ("grep x a 2>&1 | tail", "grep x a >b | tail"), ("cat < a", "cat < $x"),
+    ("cd src && ls", "cd src && make"), ("ls # $(rm a)", "ls $(rm a)"), ("ls '$(rm a)'", 'ls "$(rm a)"'),
+    ("ls \\$x", "ls `x`"), ("cat 'a b' c", "cat <<E\n$(rm a)\nE"), ("find . -name '*.py'", "find . -name *.py"),
+    ("find . -name '*.py' | wc -l", "find . -name '*.py' | xargs rm"), ("sed -n 1,5p a", "sed -n $x a"),
+    ("uniq a", "uniq $x"), ("ls ~/x", "~/x"), ("git branch -a | cat", "git branch $x | cat"),
+    ("du -sh * | sort -h", "du -sh * | sort -o a"), ("date +%s", "date $x"), ("ls && false || true", "ls && eval $x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("certain", "uncertain"), PAIRS)
+def test_a_command_with_unknown_words_is_not_read_only(certain, uncertain, tmp_path):
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    assert (reads_only(certain, tmp_path), reads_only(uncertain, tmp_path)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "script", "expected"),
+    [
+        ("npm test", "NODE_ENV=test npm test", "allow"),
+        ("npm test", "NODE_ENV=production npm test", "ask"),
+        ("npm test", "NODE_OPTIONS=--require=./a npm test", "ask"),
+        ("npm test", "npm test | cat", "ask"),
+        ("npm *", "npm test $x", "allow"),
+        ("npm test", "npm $x", "ask"),
+        ("rm *", "rm build/*", "allow"),
+        ("rm build/*", "rm build/*", "ask"),
+    ],
+)
+def test_a_rule_covers_the_certain_effects_of_a_command(pattern, script, expected):
+    rule = {"decision": "allow", "tool": "bash", "commands": [pattern]}
+    policy = Policy([rule], files=[])
+    call = ToolCall(None, "bash", {"command": script})
+    assert policy.evaluate(call, Bash(), Context()).outcome == expected
 
 
 @pytest.mark.parametrize("arguments", [{}, {"command": 3}, {"command": "ls", "session": "s"}])

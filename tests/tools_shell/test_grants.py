@@ -174,7 +174,7 @@ def test_a_result_names_the_missing_grant_to_write():
     assert "missing_grants" not in Bash().call({"command": "exit 1"}, Context(workspace=Path.cwd())).metadata
 
 
-def test_settings_name_more_files_whose_changes_are_reported():
+def test_settings_add_files_whose_changes_are_reported():
     settings('[sandbox]\nprotected = ["Makefile"]\n')
     warnings = Bash().call({"command": "touch Makefile .npmrc"}, Context(workspace=".")).metadata["warnings"]
     assert {warning.split(":")[0] for warning in warnings} == {"created .npmrc", "created Makefile"}

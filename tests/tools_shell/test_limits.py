@@ -144,7 +144,7 @@ def test_an_interrupt_from_the_keyboard_ends_the_script_and_passes_through(root,
 
 
 INTERRUPTED_OFTEN = """
-import os, signal, sys, threading
+import gc, os, signal, sys, threading
 from tools_shell import Bash
 
 def interrupt(delay, has_ended):
@@ -164,6 +164,7 @@ for number in range(60):
     except KeyboardInterrupt:
         has_ended.set()
         thread.join()
+gc.collect()  # an interrupt may leave a process to its finalizer
 print("done", flush=True)
 sys.stdin.read()  # processes must end before the host
 """
@@ -185,7 +186,7 @@ def test_an_interrupt_while_a_script_starts_leaves_no_process(root, level, lifel
 
 
 INTERRUPTED_TWICE = """
-import linecache, signal, sys
+import gc, linecache, signal, sys
 from tools_shell import Bash
 
 lines_left = None
@@ -207,6 +208,7 @@ def trace(frame, event, argument):
             raise KeyboardInterrupt
     return trace
 
+signal.alarm(80)  # ends this process
 signal.signal(signal.SIGINT, interrupt)
 bash = Bash(sys.argv[1], sandbox=sys.argv[3])
 for at in range(1, 40):
@@ -216,6 +218,7 @@ for at in range(1, 40):
         bash.call(command=f"exec 9> {sys.argv[2]}; kill -INT $PPID; sleep 900")
     except KeyboardInterrupt:
         sys.settrace(None)
+    gc.collect()  # not during the next call: Python ignores an interrupt of a finalizer
 print("done", flush=True)
 sys.stdin.read()
 """

@@ -147,6 +147,12 @@ def test_a_command_reaches_the_hosts_that_the_user_allows(reaching, served, tunn
     assert output == f"200 {path} 127.0.0.1:{served}\n"
 
 
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_programs_reach_an_allowed_server_of_this_machine_by_its_address(reaching, served, name):
+    fetch = f"from urllib.request import urlopen; print(urlopen('http://{name}:{served}/a', timeout=9).read().decode())"
+    assert reaching(f"{name}:{served}")(fetch).output["output"] == f"/a {name}:{served}\n"
+
+
 REFUSED = {
     "another port": ("127.0.0.1:1", "http://127.0.0.1:{port}/"),
     "another name for the machine": ("example.org", "http://localhost:{port}/"),

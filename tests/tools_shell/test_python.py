@@ -54,6 +54,22 @@ def test_code_may_have_a_mark_an_encoding_and_crlf(every):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n{}\n```",
+        "\n```py\r\n{}\r\n```\r\n",
+        "~~~~ Python3 \n{}\n  ~~~~ \n",
+        "```\n{}",  # cut off
+        "\ufeff```\n{}\n\n```",
+    ],
+)
+def test_code_may_be_in_a_fence_of_markdown(python, text):
+    code = "text = '''```python\n1\n```'''\nlen(text)"
+    assert python.call(code=text.format(code)).output["value"] == "15"
+    assert "SyntaxError" in str(python.call(code="Run this:\n```python\n1\n```"))
+
+
+@pytest.mark.parametrize(
     ("code", "status"),
     [
         ("raise SystemExit", 0),

@@ -126,7 +126,7 @@ def test_git_works_in_every_layout(day, monkeypatch, layout):
     assert refused.output["exit_code"] == 1
 
 
-WHOLE = {
+WHOLE_TREE = {
     "switch": "git switch -q feat",
     "merge": "git merge -q feat",
     "rebase": "git commit -q --allow-empty -m 3 && git rebase -q feat",
@@ -135,13 +135,13 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-@pytest.mark.parametrize("case", WHOLE)
-def test_git_in_a_folder_of_a_repository_changes_the_whole_tree_or_nothing(day, case, is_alone):
+@pytest.mark.parametrize("case", WHOLE_TREE)
+def test_git_in_a_subfolder_changes_the_whole_tree_or_fails(day, case, is_alone):
     top = day.workspace.parent
     day.shell("git init -q && mkdir other && echo 1 > project/f && echo old > other/x && git add -A", cwd=top)
     day.shell("git commit -qm 1 && git switch -qc feat && echo new > other/x && echo 2 > project/f", cwd=top)
     day.shell("git commit -qam 2 && git switch -q main", cwd=top)
-    script = WHOLE[case] if is_alone else f"{WHOLE[case]}; echo fix >> f && git commit -qam fix"
+    script = WHOLE_TREE[case] if is_alone else f"{WHOLE_TREE[case]}; echo fix >> f && git commit -qam fix"
     result = day.attempt("bash", command=script)
     assert (result.output["exit_code"] == 0) is is_alone, result.content
     day.shell("git checkout -q project", cwd=top)
@@ -149,7 +149,7 @@ def test_git_in_a_folder_of_a_repository_changes_the_whole_tree_or_nothing(day, 
     assert day.shell("git show feat:other/x", cwd=top) == "new\n"
 
 
-def test_a_file_git_that_names_a_folder_of_the_user_opens_nothing(day):
+def test_a_git_file_cannot_open_another_folder_of_the_user(day):
     secret = day.home / "private" / ".git"
     secret.parent.mkdir()
     day.shell(f"git init -q {secret.parent} && echo secret > {secret}/description")
@@ -162,9 +162,9 @@ def test_a_file_git_that_names_a_folder_of_the_user_opens_nothing(day):
 def test_git_without_an_editor_fails_at_once_and_says_why(day, content, command):
     day.repository({"a": "1\n"})
     day.shell("echo 2 > a; git commit -qam 2" + ("" if "rebase" in command else "; echo 3 > a; git add a"))
-    said = content("bash", command=command, timeout=60)
-    assert "there is no editor" in said
-    assert "timed out" not in said
+    output = content("bash", command=command, timeout=60)
+    assert "there is no editor" in output
+    assert "timed out" not in output
     day.shell("git rebase --abort 2> /dev/null; git reset -q --hard")
 
 
@@ -198,8 +198,8 @@ def test_no_hook_of_a_command_stays_in_a_repository(day):
 
 def test_a_refused_setting_does_not_end_the_script(day):
     day.repository({"a": "1\n"})
-    said = day.bash("git config core.hooksPath .husky/_; sleep 0.2; echo to-the-end")
-    assert "to-the-end" in said
+    output = day.bash("git config core.hooksPath .husky/_; sleep 0.2; echo to-the-end")
+    assert "to-the-end" in output
     assert day.shell("git config core.hooksPath", exit_code=1) == ""
 
 
@@ -247,8 +247,8 @@ def test_a_toolchain_in_the_home_runs(day, monkeypatch, name):
 @pytest.mark.parametrize("folder", [".cache/backup", ".m2", ".npm"])
 def test_the_result_names_files_moved_into_a_cache(day, content, folder):
     (day.workspace / "only.txt").write_text("data")
-    said = content("bash", command=f"mkdir -p ~/{folder} && mv only.txt ~/{folder}/")
-    assert f"removed with this run: ~/{folder}" in said
+    output = content("bash", command=f"mkdir -p ~/{folder} && mv only.txt ~/{folder}/")
+    assert f"removed with this run: ~/{folder}" in output
 
 
 LINKED = {
@@ -329,8 +329,8 @@ def test_no_secret_of_the_home_can_be_read(day, monkeypatch):
         )
     ]
     monkeypatch.setenv("PATH", ":".join([*folders, "/usr/bin", "/bin"]))
-    found = day.attempt("bash", command="cat " + " ".join(f"~/{name}" for name in names) + "; grep -rs CANARY ~; true")
-    assert "CANARY" not in found.content
+    result = day.attempt("bash", command="cat " + " ".join(f"~/{name}" for name in names) + "; grep -rs CANARY ~; true")
+    assert "CANARY" not in result.content
 
 
 @pytest.fixture
@@ -345,6 +345,26 @@ def environment(day):
 def test_python_uses_the_virtual_environment_of_the_project(day, environment):
     assert day.python("import of_the_project; of_the_project.NAME") == "'project-module'"
     assert day.bash(".venv/bin/python -c 'import of_the_project'") == ""
+
+
+@pytest.mark.parametrize("case", ["env", "of the repository", "venv", "conda"])
+def test_python_uses_the_environment_that_its_user_expects(day, environment, monkeypatch, case):
+    place = {"env": day.workspace / "env", "of the repository": day.workspace.parent / ".venv"}.get(
+        case, day.home / "e"
+    )
+    environment.rename(place)
+    if case == "of the repository":
+        day.shell("git init -q", cwd=day.workspace.parent)
+    if case == "conda":  # which has no pyvenv.cfg
+        (place / "pyvenv.cfg").unlink()
+        (place / "bin" / "python").unlink()
+        (place / "conda-meta").mkdir()
+        (place / "conda-meta" / "python-{}.{}.0-0.json".format(*sys.version_info)).write_text("{}")
+        program(place / "bin" / "python", f'NAME=project-module exec {sys.executable} "$@"')
+    if case in ("venv", "conda"):
+        monkeypatch.setenv({"venv": "VIRTUAL_ENV", "conda": "CONDA_PREFIX"}[case], str(place))
+    code = "import os; os.environ['NAME']" if case == "conda" else "import of_the_project; of_the_project.NAME"
+    assert day.python(code) == "'project-module'"
 
 
 EDITABLE = {
@@ -372,7 +392,7 @@ def test_editable_packages_of_an_environment_on_path_are_readable(day, monkeypat
     assert day.bash("tool") == "NAME = 'editable'\n"
 
 
-def test_path_files_of_commands_reveal_nothing(day, environment):
+def test_pth_files_give_no_access_to_private_folders(day, environment):
     (day.home / "private").mkdir()
     (day.home / "private" / "x").write_text("secret")
     day.bash(f"echo {day.home}/private > .venv/lib/python*/site-packages/x.pth || echo {day.home}/private > y.pth")
@@ -389,8 +409,8 @@ def test_the_number_of_omitted_characters_is_right(day):
     agent.generate("go")
     (content,) = [message.content for message in agent.session.messages if message.role == "tool"]
     (line,) = [line for line in content.split("\n") if "omitted" in line]
-    shown = len(content.partition("\n[exit")[0]) - len(line) - 2
-    assert abs(int(line.split()[1].replace(",", "")) - (1_288_895 - shown)) < 5
+    length = len(content.partition("\n[exit")[0]) - len(line) - 2
+    assert abs(int(line.split()[1].replace(",", "")) - (1_288_895 - length)) < 5
 
 
 def test_an_alias_of_a_session_works_in_the_next_call(day):
@@ -401,6 +421,22 @@ def test_an_alias_of_a_session_works_in_the_next_call(day):
 def test_a_failure_without_a_network_is_explained_through_a_pipe(content):
     script = "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 3)' 2>&1 | tail -1"
     assert "this sandbox has no network" in content("bash", command=script)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_explained"),
+    [
+        ("curl -s https://example.org | head -1", True),
+        ("x=$(curl -fsSL 'https://example.org'); echo $x", True),
+        ("if true; then wget -q http://example.org; fi", True),
+        ("python3 -m venv v && v/bin/pip -q install --retries 0 nothing 2>&1 | tail -1", True),
+        ("curl -s http://localhost:1/ http://127.0.0.1:1/ || true", False),
+        ("echo see curl https://example.org", False),
+        ("cat > README <<'END'\ncurl https://example.org\nEND", False),
+    ],
+)
+def test_a_silent_failure_without_a_network_is_explained(content, command, is_explained):
+    assert ("this sandbox has no network" in content("bash", command=command)) is is_explained
 
 
 @pytest.mark.parametrize(
@@ -417,9 +453,37 @@ def test_a_refusal_names_git_or_the_workspace(day, command, remark):
     assert remark in day.call("bash", command=command).content
 
 
+SETTINGS = ("bash.bashrc", "inputrc", "terminfo", "magic", "maven/m2.conf", "manpath.config", "hostname", "host.conf")
+
+
 def test_programs_of_the_system_find_their_settings_in_etc(day):
-    found = day.bash("cd /etc && ls -d bash.bashrc inputrc terminfo magic maven/m2.conf fstab shadow 2>/dev/null; true")
-    installed = [
-        name for name in ("bash.bashrc", "inputrc", "terminfo", "magic", "maven/m2.conf") if exists(f"/etc/{name}")
-    ]
-    assert sorted(found.split()) == sorted(installed)
+    found = day.bash(f"cd /etc && ls -d {' '.join(SETTINGS)} fstab shadow 2>/dev/null; true")
+    assert sorted(found.split()) == sorted(name for name in SETTINGS if exists(f"/etc/{name}"))
+
+
+@pytest.mark.skipif(not exists("/var/lib/dpkg/status"), reason="another package manager")
+def test_the_installed_packages_of_the_system_are_known(day):
+    assert "install ok installed" in day.bash("dpkg -s dpkg")
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"), [(".config/git/ignore", ""), (".junk", "~/.junk"), (".config/git/other", "{home}/{name}")]
+)
+def test_git_reads_the_ignore_file_of_the_user(day, name, setting):
+    file = day.home / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("*.swp\n")
+    if setting:
+        day.shell(f"git config --global core.excludesFile '{setting.format(home=day.home, name=name)}'")
+    day.repository({"a": "1\n"})
+    assert day.bash("touch b.swp c; git status --short").splitlines() == ["?? c"]
+    file.write_text("c\n")
+    assert day.bash("git status --short").splitlines() == ["?? b.swp"]
+    day.uncommitted = ["?? b.swp"]
+
+
+def test_an_archive_with_files_of_other_users_is_unpacked(day):
+    day.bash(
+        "mkdir a && echo 1 > a/b && chmod 755 a/b && tar --owner=1000 --group=1000 --mode=u+s -cf a.tar a && rm -r a"
+    )
+    day.bash("tar -xf a.tar && cat a/b && test -x a/b")

@@ -57,7 +57,7 @@ isolation = next(
 )
 if sandbox_level in ("bubblewrap", "landlock"):
     isolation = dataclasses.replace(isolation, folder=_run_folder.RunFolder(said["temporary"], ()))
-    isolation.folder.write_git_settings("")
+    isolation.folder.write_git_settings(_choose.UserGit())
 command = _command.Command(
     said["arguments"], said["environment"], -1, said["workdir"], isolation, sandbox.resources,
     terminal=said["terminal"], extra=said["extra"],

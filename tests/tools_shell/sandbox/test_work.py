@@ -34,7 +34,7 @@ def test_ordinary_work_is_not_disturbed(place, sandbox_level):
     assert {name: how for name, how in outcomes.items() if how != "done"} == {}
 
 
-@pytest.mark.parametrize("path", ["/", "/tmp"])  # noqa: S108  (that of the system)
+@pytest.mark.parametrize("path", ["/", "/tmp"])
 def test_temporary_files_work_if_the_temporary_folder_of_the_system_is_readable(place, sandbox_level, path):
     run = "import subprocess; subprocess.run(['/bin/bash', '-c', {!r}], check=True, stdout=subprocess.DEVNULL)"
     works = {name: run.format(WORKS[name]) for name in ("temporary files", "a home")}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tools_shell._tools._job_input import JobInput
     from tools_shell._tools._job_output import JobOutput
     from tools_shell._tools._job_start import JobStart
-    from tools_shell._tools._job_stop import JobStop, end_jobs, end_run
+    from tools_shell._tools._job_stop import JobStop, end_jobs, end_run, running_jobs
     from tools_shell._tools._python import Python
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Sandbox",
     "end_jobs",
     "end_run",
+    "running_jobs",
 ]
 
 _HOMES = {
@@ -39,6 +40,7 @@ _HOMES = {
     "Sandbox": "_settings",
     "end_jobs": "_tools._job_stop",
     "end_run": "_tools._job_stop",
+    "running_jobs": "_tools._job_stop",
 }
 
 

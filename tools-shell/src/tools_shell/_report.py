@@ -28,8 +28,14 @@ _NO_NETWORK = (
     *("name or service not known", "no such host", "getaddrinfo enotfound", "eai_again", "nameresolutionerror"),
     *("network is unreachable", "failed to lookup address", "failed to establish a new connection"),
     *("tunnel connection failed", "from proxy after connect", "is not one of the hosts", "proxy connection failed"),
-    *("couldn't connect to server", "socket: operation not permitted"),
+    *("couldn't connect to server", "socket: operation not permitted", "enetunreach", "fetch failed", "dns error"),
+    *("no matching distribution found", "unknownhostexception", "unresolvedaddressexception", "bad hostname"),
+    *("unable to resolve host", "could not be resolved", "could not translate host name", "unknown host"),
+    *("no servers could be reached", "error when performing the request to http", " on 127.0.0.1:53", " on [::1]:53"),
 )
+# Programs that may say nothing: `curl -s URL | jq .`
+_DOWNLOAD = re.compile(r"(?:^|[;|&(`!]|\b(?:do|else|then)\b)\s*(?:curl|wget)\s([^\n;|]*)", re.MULTILINE)
+_OTHER_HOST = re.compile(r"https?://(?!(?:[^/\s]*@)?(?:localhost|127\.|0\.0\.0\.0|\[::))")
 _END = 4_000  # characters of output in which errors are looked for
 _ROOM = 200  # characters for what joins the parts of a text
 _GIT_IS_READ_ONLY = (
@@ -38,6 +44,7 @@ _GIT_IS_READ_ONLY = (
 )
 _GRANTS = ("network", "write")  # that the user can give
 _READ_ONLY = ("read-only file system", "device or resource busy")
+_OF_LANDLOCK = re.compile(r"/(?:tmp|dev/shm|psm_)|shm_open|semlock").search  # folders that it cannot replace
 _OF_GIT = re.compile(r"\.git/|: unable to (?:create|unlink)").search
 
 
@@ -66,7 +73,7 @@ def isolation_of(isolation: Isolation, warnings: Sequence[str] = ()) -> dict[str
     return {**facts, "warnings": list(warnings)} if warnings else facts
 
 
-def report(
+def report(  # noqa: PLR0913  (properties of one command)
     output: Output,
     facts: Mapping[str, Any],
     outcome: Outcome,
@@ -76,8 +83,11 @@ def report(
     answer: str = "",
     notes: Sequence[str] = (),
     images: Sequence[Image] = (),
+    script: str = "",
 ) -> Result:
     """Return a result; the model reads the output, the `answer`, the exit code, and the `notes`.
+
+    `script` is what a shell ran.
 
     The record has the output, the number of omitted characters, and the `facts`.
     """
@@ -95,7 +105,7 @@ def report(
     remarks = [_ending(record, outcome), record.get("background"), record.get("survivors"), *notes]
     remarks += [*shortened(warnings), *isolation.news()]
     has_failed = outcome.reason is not None or bool(record.get("exit_code")) or "error" in record
-    reasons = dict(_reasons(record["output"] + answer, isolation, has_failed=has_failed))
+    reasons = dict(_reasons(record["output"] + answer, isolation, script, has_failed=has_failed))
     remarks += reasons.values()
     room = MAX_SHOWN if context.max_characters is None else min(context.max_characters, MAX_SHOWN)
     room -= len(answer) + sum(len(remark) + 3 for remark in remarks if remark) + _ROOM
@@ -121,13 +131,19 @@ def shortened(warnings: list[str]) -> list[str]:
     return [*warnings[:_MAX_WARNINGS], f"{len(warnings) - _MAX_WARNINGS} more such files; the user sees all of them"]
 
 
-def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[tuple[str, str]]:
+def _downloads(script: str) -> bool:
+    """Return whether a script reads from another machine; a here-document is only text."""
+    return "<<" not in script and any(_OTHER_HOST.search(words) for words in _DOWNLOAD.findall(script))
+
+
+def _reasons(text: str, isolation: Isolation, script: str, *, has_failed: bool) -> Iterator[tuple[str, str]]:
     """Explain the error messages that the sandbox causes; a program may have failed although the script did not.
 
     Yields what was missing, such as "network", with a sentence for the model.
     """
     lowered = text[-_END:].lower()
-    if not isolation.network and any(message in lowered for message in _NO_NETWORK):
+    is_silent = not isolation.hosts and _downloads(script)
+    if not isolation.network and (is_silent or any(message in lowered for message in _NO_NETWORK)):
         if isolation.hosts:
             hosts = ", ".join(isolation.hosts)
             yield "network", f"only {hosts} can be reached; the user can allow other hosts (--network)"
@@ -139,6 +155,8 @@ def _reasons(text: str, isolation: Isolation, *, has_failed: bool) -> Iterator[t
             yield "git", _GIT_IS_READ_ONLY
         else:
             yield "write", "only the workspace, /tmp and caches can be written here; --allow-write adds to them"
+    if has_failed and isolation.level == "landlock" and "permission denied" in lowered and _OF_LANDLOCK(lowered):
+        yield "write", "this sandbox has $TMPDIR instead of /tmp, and no shared memory; --allow-write adds folders"
 
 
 def bracketed(text: str, remarks: Iterable[str | None]) -> str:

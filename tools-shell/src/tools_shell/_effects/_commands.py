@@ -1,7 +1,7 @@
 """`commands_of`: the commands of a script that consists of plain words.
 
-The grammar covers words and quotes without expansions, lists, pipelines, comments and redirections to files. In all
-other scripts the commands are unknown.
+The grammar covers words and quotes, lists, pipelines, comments and redirections to files. A word with a plain variable,
+`$HOME` or `${HOME}`, or a glob is an argument whose value is unknown. In all other scripts the commands are unknown.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-Word = str | None  # None for a word that the shell expands to file names
+Word = str | None  # None for a word that the shell expands to file names, or to the value of a variable
 
 _MAX_SCRIPT = 8 * 1024  # characters
+_VARIABLE = r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|\?)"
 _TOKEN = re.compile(
     r"""
     (?P<blank>(?:[ \t]|(?<=[ \t])\\\n)+ | \#[^\n]*)
     | (?P<copy>\d?>&[12](?=[\s;&|<>]|$))
     | (?P<redirection>&>>? | \d?>>? | \d?<)
     | (?P<separator>&& | \|\|? | \|& | [;&\n])
-    | (?P<word>(?: '[^']*' | "(?:[^"$`\\]|\\[^\n]|\$(?="))*" | \\[^\n] | [\w./:@%+,=^!\-*?[\]~\#] )+)
-    """,
+    | (?P<word>(?: '[^']*' | "(?:[^"$`\\]|\\[^\n]|\$(?=")|@VAR@)*" | \\[^\n] | @VAR@ | [\w./:@%+,=^!\-*?[\]~\#] )+)
+    """.replace("@VAR@", _VARIABLE),
     re.VERBOSE,
 )
+_EXPANDED = re.compile(rf"(?<!\\)(?:\\\\)*{_VARIABLE}")  # not behind an odd number of backslashes
 _PIECE = re.compile(
     r"""'(?P<raw>[^']*)'|"(?P<string>(?:[^"\\]|\\.)*)"|\\(?P<escaped>.)|(?P<plain>[^'"\\]+)""", re.DOTALL
 )
@@ -106,6 +108,8 @@ def _word(text: str) -> Word:
     literal = ""
     for match in _PIECE.finditer(text):
         piece = match[match.lastgroup or 0]
+        if match.lastgroup in ("plain", "string") and _EXPANDED.search(piece):
+            return None
         if match.lastgroup == "string":
             piece = re.sub(r'\\([$`"\\])', r"\1", piece)
         if match.lastgroup == "plain" and (re.search(r"[*?[]", piece) or (not match.start() and piece[0] == "~")):

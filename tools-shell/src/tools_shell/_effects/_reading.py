@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from tools_core.variables import without_harmless_variables
 from tools_shell._effects._commands import words
 from tools_shell._effects._git import git_reads
 
@@ -44,6 +45,7 @@ _PLAIN_OPTION = re.compile(r"-[aAcdEFhilnoqsStvw1]+")  # without values, not rec
 
 def reads_only(commands: Sequence[Sequence[Word]], environment: Mapping[str, str], folder: str) -> bool:
     """Return whether commands only read, if they run in `folder` in a new shell with this environment."""
+    commands = [without_harmless_variables(words) for words in commands]
     enters = any(words[0] == "cd" for words in commands)
     return all(_reads(words, environment, "" if enters else folder) for words in commands)
 
@@ -86,7 +88,7 @@ def _options(texts: Sequence[str]) -> list[str]:
 def paths_read(commands: Sequence[Sequence[Word]], folder: str) -> list[str] | None:
     """Return the absolute paths that commands open in `folder`, or None if they may open others."""
     paths: list[str] = []
-    for name, *arguments in commands:
+    for name, *arguments in map(without_harmless_variables, commands):
         if name in ("echo", "pwd", "true"):
             continue
         if None in arguments or (name != "<" and name not in _OPERAND_READERS):

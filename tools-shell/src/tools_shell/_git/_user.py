@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from contextlib import suppress
+from typing import NamedTuple
 
-from tools_shell._git._config import format_settings, is_unsafe, parse_list
+from tools_shell._git._config import MAX_SIZE, Setting, format_settings, is_unsafe, parse_list
 
 _TIMEOUT = 5.0  # seconds for git to read the settings
 # Settings with a value that commands need; others may contain tokens or name files that the sandbox hides.
@@ -17,16 +19,31 @@ _SECTIONS = frozenset((
 _SIGNING = frozenset(("commit.gpgsign", "push.gpgsign", "tag.gpgsign", "tag.forcesignannotated", "user.signingkey"))
 
 
-def user_settings(git: str, folder: str) -> str:
-    """Return the user's safe global settings as the text of a configuration file.
+class UserGit(NamedTuple):
+    """What commands need of the user's git: the text of a configuration file, and that of the user's ignore file."""
+
+    settings: str = ""
+    ignored: str = ""
+
+
+def user_git(git: str, folder: str) -> UserGit:
+    """Return the user's safe global settings, and the user's own ignored names.
 
     Conditional settings, such as an identity for the repositories below a folder, are those of `folder`.
     """
+    if not git:
+        return UserGit()
     home = os.path.expanduser("~")
     config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
     paths = (os.path.join(home, ".gitconfig"), os.path.join(config, "git/config"), os.environ.get("GIT_CONFIG_GLOBAL"))
     stamps = tuple(map(_stamp, paths))
-    return _read(git, folder, home, paths, stamps) if git and any(stamps) else ""
+    settings = _read(git, folder, home, paths, stamps) if any(stamps) else []
+    named = dict(settings).get("core.excludesfile")
+    ignored = os.path.join(home, os.path.expanduser(named)) if named else os.path.join(config, "git/ignore")
+    passed_on = format_settings([(key, value) for key, value in settings if _is_passed_on(key, value)])
+    with suppress(OSError), open(ignored, encoding="utf-8", errors="surrogateescape") as file:
+        return UserGit(passed_on, file.read(MAX_SIZE))
+    return UserGit(passed_on)
 
 
 def _stamp(path: str | None) -> tuple[int, int] | None:
@@ -38,7 +55,7 @@ def _stamp(path: str | None) -> tuple[int, int] | None:
 
 
 @functools.lru_cache(64)
-def _read(git: str, folder: str, *_: object) -> str:
+def _read(git: str, folder: str, *_: object) -> list[Setting]:
     import subprocess  # once for each workspace
 
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -54,9 +71,8 @@ def _read(git: str, folder: str, *_: object) -> str:
             timeout=_TIMEOUT,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    settings = parse_list(done.stdout)
-    return format_settings([(key, value) for key, value in settings if _is_passed_on(key, value)])
+        return []
+    return parse_list(done.stdout)
 
 
 def _is_passed_on(key: str, value: str | None) -> bool:

@@ -5,23 +5,21 @@ from __future__ import annotations
 import os
 import stat
 import threading
-import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
-from tools_core.files import CONTROL_FILES, fold_name, is_inside
-from tools_shell._git._config import read_config, replace_config
+from tools_core.files import fold_name, is_inside
+from tools_shell._git._config import replace_config
+from tools_shell._guard._files import files_of, has_other_name, now, pointer_of, state_of
 from tools_shell._guard._repository import CONFIG, POINTERS, Checker, Repository, layout_of, neutralize, target_of
 from tools_shell._guard._survey import survey_of
 
 if TYPE_CHECKING:
+    from tools_shell._guard._files import State
     from tools_shell._guard._survey import Place
-
-    State: TypeAlias = tuple[int, ...]
 
 _MAX_MOUNTS = 200  # each needs a descriptor, of which one message carries 253
 _MAX_REPOSITORIES = 200  # that are saved before each command
-_MAX_FILES = 200  # of a protected folder
 _PIN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW
 _REASON = "git would run programs or read other files"
 _REVIEW = "programs may run it; review it before you open the folder"
@@ -79,7 +77,7 @@ class Guard:
         self._known: dict[tuple[int, int], Repository] = {}  # by identity, to find moved ones
         self._pointers: dict[str, bytes] = {}  # the files `.git`
         self._states: dict[str, State] = {}  # of protected files
-        self._since = _now()
+        self._since = now()
         self._places: set[str] = set()
         try:
             for root in roots if mounts else ():
@@ -150,7 +148,7 @@ class Guard:
                 if has_mounts:
                     self._mount_repository(path, configures=configures)
             if layout.pointer and is_inside(layout.pointer, self._writable):
-                self._pointers[layout.pointer] = _pointer(layout.pointer)
+                self._pointers[layout.pointer] = pointer_of(layout.pointer)
                 if has_mounts:
                     self._mount_read_only(layout.pointer)
         except OSError:  # changed in the meantime, not permitted, or too many files are open
@@ -167,10 +165,10 @@ class Guard:
                 if mounts and place.path in self._repositories and place.path not in self._mounted:
                     self._mount_repository(place.path)
             elif fold_name(os.path.basename(place.path)) == ".git":
-                self._pointers[place.path] = _pointer(place.path)
+                self._pointers[place.path] = pointer_of(place.path)
                 self._save(target_of(place.path))
             else:
-                self._states |= {path: _state(path) for path in _files(place.path)}
+                self._states |= {path: state_of(path) for path in files_of(place.path)}
         except (OSError, ValueError):
             self.is_complete = False
 
@@ -194,7 +192,7 @@ class Guard:
                 os.mkdir("hooks", dir_fd=self._opened[folder])
             self._mount_read_only(f"{folder}/hooks")
             with os.scandir(f"{folder}/hooks") as hooks:
-                self.is_complete &= not any(_has_other_name(hook) for hook in hooks)
+                self.is_complete &= not any(has_other_name(hook) for hook in hooks)
         for name in POINTERS if configures else (*POINTERS, *CONFIG):
             if os.path.lexists(f"{folder}/{name}"):
                 self._mount_read_only(f"{folder}/{name}")
@@ -239,8 +237,8 @@ class Guard:
         elif fold_name(os.path.basename(place.path)) == ".git":
             self._compare_pointer(place.path, was_known=was_known)
         else:
-            for path in _files(place.path):
-                state, before = _state(path), self._states.get(path)
+            for path in files_of(place.path):
+                state, before = state_of(path), self._states.get(path)
                 self._states[path] = state
                 is_recent = before is not None or self._has_seen_all or state[-1] >= self._since
                 if state != before and was_known and is_recent:
@@ -250,7 +248,7 @@ class Guard:
     def _compare_pointer(self, path: str, *, was_known: bool) -> None:
         """Restore a file `.git` that names another repository than before, and clean the one that a new file names."""
         before = self._pointers.get(path)
-        if before is not None and _pointer(path) != before:
+        if before is not None and pointer_of(path) != before:
             folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
                 replace_config(folder, os.path.basename(path), before)
@@ -258,7 +256,7 @@ class Guard:
                 os.close(folder)
             self._sentences.append(f"restored {self._shown(path)}: {_REASON}")
         elif before is None:
-            self._pointers[path] = _pointer(path)
+            self._pointers[path] = pointer_of(path)
             self._neutralize(target_of(path)) if was_known else self._save(target_of(path))
 
     def _neutralize(self, folder: str) -> None:
@@ -266,13 +264,13 @@ class Guard:
         if not is_inside(folder, self._writable):
             return
         try:
-            now: Repository | None = Repository.read(folder)
+            current: Repository | None = Repository.read(folder)
         except (OSError, ValueError):
-            now = None
+            current = None
         before = self._repositories.get(folder)
-        if now is not None and (before is None or before.identity != now.identity):  # a new one, or one that was moved
-            before = self._known.get(now.identity)
-        if now is None or before is None or now != before:
+        if current is not None and (before is None or before.identity != current.identity):  # a new or a moved one
+            before = self._known.get(current.identity)
+        if current is None or before is None or current != before:
             is_mounted = folder in self._mounted
             is_old = before is None and not self._has_seen_all
             config = not is_old and (not is_mounted or self._configures)
@@ -289,47 +287,3 @@ class Guard:
     def _shown(self, path: str) -> str:
         name = os.path.relpath(path, self._workspace) if is_inside(path, [self._workspace]) else path
         return name if name.isprintable() else ascii(name)
-
-
-def _now() -> int:
-    """Return the time of the clock that files are stamped with, in nanoseconds."""
-    return time.clock_gettime_ns(getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME))
-
-
-def _state(path: str) -> State:
-    status = os.lstat(path)
-    return status.st_dev, status.st_ino, status.st_ctime_ns  # commands can set the modification time
-
-
-def _has_other_name(hook: os.DirEntry[str]) -> bool:
-    """Return whether a hook can be changed by another name: it has more links, or is one."""
-    status = hook.stat(follow_symlinks=False)
-    is_shared = stat.S_ISREG(status.st_mode) and status.st_nlink > 1
-    return not hook.name.endswith(".sample") and (is_shared or stat.S_ISLNK(status.st_mode))
-
-
-def _pointer(path: str) -> bytes:
-    """Return the content of a file `.git`; OSError for something else."""
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        read = read_config(folder, os.path.basename(path))
-    except ValueError:
-        return b""
-    finally:
-        os.close(folder)
-    return read[0] if read is not None else b""
-
-
-def _files(place: str) -> list[str]:
-    """Return the files of a protected place that programs run or trust: the place itself unless it has files."""
-    if not os.path.isdir(place) or os.path.islink(place):
-        return [place]
-    name = fold_name(os.path.basename(place))
-    if name in CONTROL_FILES:
-        return [path for part in CONTROL_FILES[name] if os.path.lexists(path := f"{place}/{part}")]
-    files: list[str] = []
-    for folder, _, names in os.walk(place):
-        files += [f"{folder}/{name}" for name in sorted(names)]
-        if len(files) > _MAX_FILES:
-            break
-    return files or [place]

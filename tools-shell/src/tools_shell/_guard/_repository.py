@@ -60,6 +60,12 @@ def layout_of(root: str, home: str) -> Layout:
         folder = os.path.dirname(folder)
 
 
+def repository_outside(original: str, home: str) -> list[str]:
+    """Return the folders outside of a workspace that git reads there; a copy shares them, so it must not write them."""
+    layout = layout_of(original, home)
+    return [path for path in (*layout.directories, layout.top) if path and not is_inside(path, [original])]
+
+
 def _named_by(pointer: str, top: str, home: str) -> Layout:
     """Return the repository that a file `.git` names, if that names it as well: a command may have written the file."""
     try:

@@ -69,10 +69,15 @@ class Jobs:
         """Kill and remove the jobs of a run, or all jobs, and wait for their end; describe those that were running."""
         with self._lock:
             keys = [key for key in self._jobs if run_id in (None, key[0].run_id)]
-            ended = [job for job in map(self._jobs.pop, keys) if job is not None]
-        running = [f"{job.id} ({job.remark()}): {' '.join(job.script.split())}" for job in ended if job.ended is None]
-        end(ended)
+            removed = [job for job in map(self._jobs.pop, keys) if job is not None]
+        running = _described(removed)
+        end(removed)
         return running
+
+    def running(self) -> list[str]:
+        """Describe the jobs that run."""
+        with self._lock:
+            return _described(job for job in self._jobs.values() if job is not None)
 
     def reset_after_fork(self) -> None:
         """Drop the jobs in a fork of this process, which does not own them."""
@@ -82,17 +87,22 @@ class Jobs:
     def _make_room(self, most: int, owner: Owner | None = None) -> None:
         """Remove the jobs that ended first until there is room for one more."""
         mine = {key: job for key, job in self._jobs.items() if owner in (None, key[0])}
-        ended = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job and job.ended)
+        finished = sorted((job.started + job.ended.duration, key) for key, job in mine.items() if job and job.ended)
         surplus = len(mine) + 1 - most
-        if surplus > len(ended):
+        if surplus > len(finished):
             raise ToolError(f"{most} jobs are running, the maximum; stop one with job_stop first", "limit_exceeded")
-        for _, key in ended[: max(surplus, 0)]:
+        for _, key in finished[: max(surplus, 0)]:
             del self._jobs[key]
 
 
-def end(ended: Iterable[Job]) -> None:
+def _described(jobs: Iterable[Job]) -> list[str]:
+    """Return id, age and command of the jobs that run."""
+    return [f"{job.id} ({job.remark()}): {' '.join(job.script.split())}" for job in jobs if job.ended is None]
+
+
+def end(running: Iterable[Job]) -> None:
     """Kill jobs, and wait for their end."""
-    jobs = list(ended)
+    jobs = list(running)
     for seconds in (GRACE, _TIMEOUT):  # a second kill takes another path
         for job in jobs:
             job.kill()

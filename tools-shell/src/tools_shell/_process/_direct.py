@@ -72,10 +72,10 @@ class Direct(Process):
         workdir: str,
         extra: Sequence[int],
     ) -> None:
-        with starting:
-            if self.is_closing:  # a Ctrl-C came first
-                return
-            try:
+        try:
+            with starting:
+                if self.is_closing:  # a Ctrl-C came first
+                    return
                 self._process = subprocess.Popen(
                     arguments,
                     stdin=self.child_ends[0],
@@ -87,10 +87,10 @@ class Direct(Process):
                     pass_fds=extra,
                 )
                 self.events = _end_of(self._process.pid)
-            except Exception as error:  # noqa: BLE001  (raised in the caller's thread)
-                started.set_exception(error)
-            else:
-                started.set_result(None)
+        except Exception as error:  # noqa: BLE001  (raised in the caller's thread)
+            started.set_exception(error)
+        else:  # without `starting`: the caller, who has the lock of `started`, may need it to close a lost process
+            started.set_result(None)
 
     def read_events(self) -> None:
         """See Process."""

@@ -11,9 +11,11 @@ from contextlib import suppress
 
 from tools_shell._process._proxy import Proxy
 from tools_shell._process._server import server
+from tools_shell._settings import split_host
 from tools_shell._supervisor._request import Request
 
 _TIMEOUT = 30.0  # seconds to create a network on a busy machine
+_HERE = ("localhost", "127.0.0.1", "::1")  # where the servers of the run's jobs are
 _DESCRIPTORS = 3  # of a network: its user namespace, the namespace, and a socket in it
 
 
@@ -38,6 +40,7 @@ class Network:
         self.descriptors = received
         if len(received) != _DESCRIPTORS:  # this process may open no more
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        self._direct = [name for name in _HERE if name not in {split_host(host)[0] for host in hosts}]
         listener = socket.socket(fileno=received.pop())
         if hosts:
             self.proxy = Proxy(listener, hosts)
@@ -46,13 +49,13 @@ class Network:
 
     @property
     def variables(self) -> dict[str, str]:
-        """The variables that lead programs to the proxy."""
+        """The variables that lead programs to the proxy, with names of this machine if the user allows them."""
         if self.proxy is None:
             return {}
         address = f"http://127.0.0.1:{self.proxy.port}"
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         variables = {name: address for upper in names for name in (upper, upper.lower())}
-        here = "localhost,127.0.0.1,::1"
+        here = ",".join(self._direct)
         return {**variables, "NO_PROXY": here, "no_proxy": here, "NODE_USE_ENV_PROXY": "1"}
 
     def __del__(self) -> None:
@@ -86,7 +89,7 @@ class Networks:
 
     def reset_after_fork(self) -> None:
         """Drop the networks in a fork of this process."""
-        self.__init__()  # type: ignore[misc]
+        self.__init__()  # type: ignore[misc]  # starts again with no connections
 
 
 networks = Networks()

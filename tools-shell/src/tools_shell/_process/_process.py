@@ -91,10 +91,15 @@ class Process(ABC):
                 os.close(descriptor)
 
     def close(self) -> None:
-        """Kill the remaining processes and close all descriptors; later calls do nothing.
+        """Kill the remaining processes and close all descriptors; later calls do nothing."""
+        try:
+            self._close()
+        except BaseException:  # a Ctrl-C
+            self._close()
+            raise
 
-        If an exception, such as a Ctrl-C, interrupts it, the next call continues.
-        """
+    def _close(self) -> None:
+        """Close; if an exception interrupts it, the next call continues."""
         if self.is_closed:
             return
         with starting:

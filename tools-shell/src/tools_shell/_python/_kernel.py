@@ -21,9 +21,10 @@ from tools_shell._process._pump import Pump
 from tools_shell._process._run import DRAIN, GRACE, KILL, SLICE, Outcome, conclude, settle, wait_for_end
 from tools_shell._report import exit_of, exit_text
 from tools_shell._sandbox._start import start
+from tools_shell._sandbox._visible import ENVIRONMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tools_shell._sandbox._command import Command
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 _OLDEST = (3, 11)  # the first version that the kernel supports
 _LARGEST = 64 << 20  # bytes of a reply
+_FENCED = re.compile(
+    r"\s*(```+|~~~+)[ \t]*(?:python3?|py)?[ \t]*\r?\n(.*?)(?:\n[ \t]*\1\s*)?", re.DOTALL | re.IGNORECASE
+)
 # Import nothing from the workspace before the code runs; -P covers what Python 3.13 imports itself.
 _BOOT = "import sys; sys.path[:] = filter(None, sys.path); exec(compile(sys.argv.pop(), 'kernel', 'exec'))"
 
@@ -115,7 +119,7 @@ class Kernel:
         """Run the code; return the reply, and why it was interrupted, if it was."""
         self._output = output
         self._heard.clear()
-        request = is_last, code.removeprefix("\ufeff")
+        request = is_last, _without_fence(code.removeprefix("\ufeff"))
         try:
             with suppress(OSError):  # it has ended
                 self._channel.settimeout(max(until - time.monotonic(), 0.01))
@@ -179,6 +183,12 @@ def _program() -> str:
     return Path(__file__).with_name("_inside.py").read_text("utf-8")
 
 
+def _without_fence(code: str) -> str:
+    """Return the code in a fence of Markdown, which models often send and which is no Python."""
+    match = _FENCED.fullmatch(code)
+    return match[2] if match else code
+
+
 def _parsed(data: bytearray) -> Reply | None:
     """Return the reply once it is complete; ToolError if the code has written to its descriptor."""
     if not data.endswith(b"\n"):
@@ -203,18 +213,24 @@ def executable(path: str | os.PathLike[str] | None) -> str | None:
     return program if os.path.isfile(program) and os.access(program, os.X_OK) else None
 
 
-def project_python(root: str) -> str | None:
-    """Return the interpreter of the virtual environment in a folder, if there is one that the kernel supports."""
-    for name in (".venv", "venv"):
-        environment = os.path.join(os.path.realpath(root), name)
-        with suppress(OSError):
-            lines = Path(environment, "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
-            versions = [line.partition("=")[2] for line in lines if line.startswith("version")]
-            numbers = re.findall(r"\d+", versions[0] if versions else "")
-            program = os.path.join(environment, "bin", "python")
-            if tuple(map(int, numbers[:2])) >= _OLDEST and os.access(program, os.X_OK):
-                return program
+def project_python(folders: Sequence[str]) -> str | None:
+    """Return the interpreter of the environment in a folder, or else of the active one, if the kernel supports it."""
+    active = [os.environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
+    for environment in (*(os.path.join(folder, name) for folder in folders for name in ENVIRONMENTS), *active):
+        program = os.path.join(environment, "bin", "python")
+        if os.path.isabs(environment) and _version(environment) >= _OLDEST and os.access(program, os.X_OK):
+            return program
     return None
+
+
+def _version(environment: str) -> tuple[int, ...]:
+    """Return the version of Python in an environment of `venv`, or of conda, which has no `pyvenv.cfg`."""
+    with suppress(OSError):
+        lines = Path(environment, "pyvenv.cfg").read_text("utf-8", "replace").splitlines()
+        versions = [line.partition("=")[2] for line in lines if line.startswith("version")]
+        return tuple(map(int, re.findall(r"\d+", versions[0] if versions else "")[:2]))
+    records = glob.glob(os.path.join(glob.escape(environment), "conda-meta", "python-[0-9]*.json"))
+    return tuple(map(int, re.findall(r"\d+", os.path.basename(records[0]))[:2])) if records else ()
 
 
 def folders_of(python: str) -> list[str]:

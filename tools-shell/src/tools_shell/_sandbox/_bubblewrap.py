@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from tools_core import ToolError
 from tools_core.files import is_inside
-from tools_shell._sandbox._run_folder import CACHES, GIT_CONFIG, SHM, TMP
+from tools_shell._sandbox._run_folder import CACHES, GIT_FILES, SHM, TMP
 from tools_shell._sandbox._visible import find_program
 
 if TYPE_CHECKING:
@@ -147,7 +147,8 @@ def _temporary_folders(
             closed.append(home)
             if folder is not None:
                 mounts |= {f"{home}/{name}": ["--bind", f"{folder.home}/{name}", f"{home}/{name}"] for name in CACHES}
-                mounts[f"{home}/{GIT_CONFIG}"] = ["--ro-bind", f"{folder.home}/{GIT_CONFIG}", f"{home}/{GIT_CONFIG}"]
+                names = [name for name in GIT_FILES if not is_inside(f"{home}/{name}", shared)]
+                mounts |= {f"{home}/{name}": ["--ro-bind", f"{folder.home}/{name}", f"{home}/{name}"] for name in names}
             variables["HOME"] = home
         elif "HOME" in variables:
             variables["HOME"] = room

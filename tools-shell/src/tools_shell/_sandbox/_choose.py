@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tools_core import ToolError
 from tools_core.files import host_folders, is_inside, user_folders
 from tools_core.linux import LANDLOCK_SCOPES, landlock_abi
-from tools_shell._git._user import user_settings
+from tools_shell._git._user import UserGit, user_git
 from tools_shell._sandbox._bubblewrap import find_bubblewrap
 from tools_shell._sandbox._isolation import PROTECTED_FILES, Isolation
 from tools_shell._sandbox._visible import Visible, find_program, visible
@@ -80,9 +80,9 @@ def network_for(
 _in_network: dict[tuple[str, Bubblewrap | None], bool] = {}  # whether a sandbox starts in a private network
 
 
-def git_settings(isolation: Isolation, root: str) -> str:
+def git_settings(isolation: Isolation, root: str) -> UserGit:
     """Return the user's git settings for commands in a sandbox, which hides them."""
-    return user_settings(find_git(isolation), root) if isolation.is_sandbox else ""
+    return user_git(find_git(isolation), root) if isolation.is_sandbox else UserGit()
 
 
 def find_git(isolation: Isolation) -> str:

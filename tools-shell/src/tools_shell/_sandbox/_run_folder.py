@@ -17,9 +17,11 @@ from tools_core.files import is_inside, replace, state_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools_shell._git._user import UserGit
+
 # Folders of the home that programs fill by themselves; the rest of the home is read-only.
 CACHES = (".cache", ".npm", ".gradle", ".m2", ".ivy2", ".nuget", ".dotnet", ".gem", ".bundle", ".yarn", ".ipython")
-GIT_CONFIG = ".gitconfig"
+GIT_FILES = (".gitconfig", ".config/git/ignore")
 TMP, SHM = "/tmp", "/dev/shm"  # noqa: S108  (inside the sandbox)
 _MAX_AGE = 7 * 24 * 3600  # seconds after which the folder of a run without an end is removed
 _MAX_FOLDERS, _DAY = 200, 24 * 3600
@@ -35,7 +37,7 @@ class RunFolder:
 
     def __init__(self, path: str, visible: Sequence[str]) -> None:
         """`visible` are the other paths that a sandbox shows."""
-        self.tmp, self.shm, self.home = f"{path}/tmp", f"{path}/shm", f"{path}/home"  # noqa: S108
+        self.tmp, self.shm, self.home = f"{path}/tmp", f"{path}/shm", f"{path}/home"  # noqa: S108  (below a private folder)
         for folder in (self.tmp, self.shm):
             if not os.path.isdir(folder):
                 os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -64,13 +66,15 @@ class RunFolder:
         more = f" and {len(new) - _MAX_NAMES} more" if len(new) > _MAX_NAMES else ""
         return [f"new outside the workspace, and removed with this run: {names}{more}"]
 
-    def write_git_settings(self, text: str) -> None:
+    def write_git_settings(self, git: UserGit) -> None:
         """Write the user's settings of git into the home."""
-        path = f"{self.home}/{GIT_CONFIG}"
-        with suppress(OSError), open(path, errors="surrogateescape") as file:
-            if file.read() == text:
-                return
-        replace(path, text.encode(errors="surrogateescape"))
+        for name, text in zip(GIT_FILES, git, strict=True):
+            path = f"{self.home}/{name}"
+            with suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as file:
+                if file.read() == text:
+                    continue
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            replace(path, text.encode(errors="surrogateescape"))
 
     def _entries(self) -> list[str]:
         folders = [(TMP, self.tmp), (SHM, self.shm), *((f"~/{name}", f"{self.home}/{name}") for name in CACHES)]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _SYSTEM = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store"),
     "/sys/devices/system/cpu",  # the number of processors
+    # What is installed, and what was prepared for installed programs.
+    *("/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/ghc", "/var/cache/fontconfig"),
 )
 # Files in /etc that programs look up; no passwords, keys or settings that may contain a token.
 _ETC = """
@@ -29,12 +31,13 @@ alternatives ld.so.cache ld.so.conf ld-musl-*.path passwd group nsswitch.conf ho
 timezone locale.alias locale.conf os-release ssl/certs ssl/cert.pem ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
 pki/tls/openssl.cnf pki/ca-trust crypto-policies java* fonts mime.types magic magic.mime profile gitconfig perl python3*
 texmf *-release *_version wgetrc bash.bashrc inputrc terminfo groff sgml xml maven/m2.conf maven/logging ImageMagick-*
-R php ghc erlang lua* postgresql-common
+R php ghc erlang lua* postgresql-common hostname host.conf manpath.config man_db.conf chromium chromium.d papersize
 """
 # Commands of git that change files in the whole work tree.
 _OF_THE_TREE = re.compile(
     r"\bgit\b[^\n;&|]*\b(?:am|apply|bisect|checkout|cherry-pick|merge|pull|rebase|reset|restore|revert|stash|switch)\b"
 )
+ENVIRONMENTS = (".venv", "venv", "env", ".env", ".pixi/envs/default")  # names of virtual environments in a project
 _KERNEL = ("proc", "sys", "dev")  # if the workspace is `/`
 
 
@@ -81,7 +84,7 @@ def _own_environment(place: str, writable: Sequence[str]) -> Iterator[str]:
 
     A command may have written the link: only a folder with the standard library of a Python counts.
     """
-    for name in (".venv", "venv"):
+    for name in ENVIRONMENTS:
         root = root_of_program(os.path.realpath(f"{place}/{name}/bin/python"))
         has_library = glob.glob(f"{glob.escape(root)}/lib*/python3*/os.py")
         if has_library and not is_inside(root, writable):

@@ -73,7 +73,7 @@ class Bash(ScriptTool):
                 cancelled = output.watch(context)
                 outcome = run(start(prepared), output, stdin=encoded(stdin), limit=limit, cancelled=cancelled)
         facts |= exit_of(outcome.returncode)
-        return report(output, facts, outcome, prepared.isolation, context, notes=notes)
+        return report(output, facts, outcome, prepared.isolation, context, notes=notes, script=command)
 
     def _held(self, name: str, command: Command, until: float, context: Context) -> AbstractContextManager[BashSession]:
         isolation = command.isolation

@@ -1,4 +1,4 @@
-"""The `job_stop` tool; `end_run`, which ends everything that belongs to a run, and `end_jobs`."""
+"""The `job_stop` tool; `end_run`, which ends everything that belongs to a run, `end_jobs` and `running_jobs`."""
 
 from __future__ import annotations
 
@@ -49,3 +49,8 @@ def end_run(run_id: str) -> None:
 def end_jobs() -> list[str]:
     """End all jobs of this process, and describe those that were running: id, age and command."""
     return jobs.end_run()
+
+
+def running_jobs() -> list[str]:
+    """Describe the jobs of this process that run: id, age and command."""
+    return jobs.running()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from tools_core import Context, Image, Limits, Result, ToolError
 from tools_core.files import config_path, workspace_path
 from tools_shell._grants import granted_python
+from tools_shell._guard._repository import layout_of
 from tools_shell._output import Output
 from tools_shell._process._run import DEFAULT, LONGEST, limit_of
 from tools_shell._python._kernel import Kernel, executable, folders_of, project_python
@@ -54,7 +55,8 @@ class Python(ShellTool):
         """`interpreter` is a program or the folder of a virtual environment.
 
         By default it is `python` in `[sandbox]` of the user's settings, unless `sandbox` is a Sandbox; or that of
-        `.venv` or `venv` in the workspace, if that has Python 3.11 or later; or else that of this process.
+        `.venv`, `venv` or `env` in the workspace or at the top of its repository, or that of the active environment, if
+        it has Python 3.11 or later; or else that of this process.
         """
         super().__init__(root, **settings)
         self._env.setdefault("MPLBACKEND", "Agg")  # draw figures into images, not windows
@@ -73,7 +75,9 @@ class Python(ShellTool):
             if path is None:
                 raise self._unavailable(f"there is no {self._named!r} on PATH")
             return self._program(path)
-        return project_python(workspace_path(self._root or context.workspace)) or self._program(None)
+        root = os.path.realpath(workspace_path(self._root or context.workspace))
+        top = layout_of(root, os.path.realpath(os.path.expanduser("~"))).top
+        return project_python([root, top] if top else [root]) or self._program(None)
 
     def _program(self, path: str | os.PathLike[str] | None) -> str:
         """Return the program for an interpreter or environment, by default that of this process; or ToolError."""

@@ -14,7 +14,7 @@ from tools_core.files import copied_from, is_read_only, workspace_path
 from tools_shell._effects._configuring import configures
 from tools_shell._environment import clean_environment
 from tools_shell._grants import granted
-from tools_shell._guard._repository import layout_of
+from tools_shell._guard._repository import layout_of, repository_outside
 from tools_shell._redactor import Redactor
 from tools_shell._sandbox._choose import git_settings, guarded, isolation_for, network_for
 from tools_shell._sandbox._command import Command
@@ -50,6 +50,7 @@ termios textwrap traceback urllib.parse
 tools_shell._process._direct tools_shell._process._supervised tools_shell._guard._guard tools_shell._sandbox._probe
 """
 _OFFLINE = {"npm_config_fetch_retries": "0"}  # npm would retry silently for minutes without network
+_ONE_OWNER = {"TAR_OPTIONS": "--no-same-owner --no-same-permissions"}  # root in a sandbox gives no files away
 
 _CONFINED = ("required", "bubblewrap", "landlock")  # levels that refuse to run a command without a sandbox
 
@@ -88,7 +89,7 @@ class ShellTool(Tool, abstract=True):
         self._clean: Mapping[str, str] = {}
         self._redactor = Redactor()
 
-    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002
+    def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:  # noqa: ARG002  (the signature of every tool)
         """Return the usual effects: paths and commands are unknown; approvals depend on the settings."""
         return self._effects(paths=None, commands=None)
 
@@ -202,7 +203,10 @@ class ShellTool(Tool, abstract=True):
                 raise ToolError(message, "denied")
             try:
                 self._look_at_host()
-                layout = layout_of(place.root, os.path.realpath(os.path.expanduser("~")))
+                home = os.path.realpath(os.path.expanduser("~"))
+                layout, copied = layout_of(place.root, home), copied_from(place.root)
+                if copied is not None and not layout.directories:
+                    readable = [*readable, *repository_outside(copied.original, home)]
                 configures = self._configures(commands, layout, place.root)
                 sandbox = replace(sandbox, readable=(*sandbox.readable, *readable))
                 sandbox = with_repository(sandbox, layout, place.root, script, is_alone=configures)
@@ -211,7 +215,6 @@ class ShellTool(Tool, abstract=True):
                 network = network_for(isolation, place.root, context.run_id, hosts, is_lasting=is_lasting)
                 isolation = self._with_folder(isolation, context, place.root)
                 isolation = replace(isolation, hosts=hosts if network is not None else ())
-                copied = copied_from(place.root)
                 # In a copy nothing is guarded: a person looks at the changes before they are applied.
                 names = frozenset() if copied else sandbox.protected
                 options = {"is_lasting": is_lasting, "configures": configures}
@@ -236,7 +239,8 @@ class ShellTool(Tool, abstract=True):
         """Return the environment of a command."""
         outside = network.variables if network is not None else {}
         offline = {} if isolation.network or outside else _OFFLINE
-        return {**offline, **outside, **self._clean, **self._env, **({"ASK_TOOLS_COPY": copy} if copy else {})}
+        owner = _ONE_OWNER if isolation.is_sandbox and os.geteuid() == 0 else {}
+        return {**offline, **owner, **outside, **self._clean, **self._env, **({"ASK_TOOLS_COPY": copy} if copy else {})}
 
     def _with_folder(self, isolation: Isolation, context: Context, root: str) -> Isolation:
         """Return the isolation with the temporary files of the run, if it is a sandbox."""
