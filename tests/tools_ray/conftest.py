@@ -1,5 +1,6 @@
 """A cluster of two nodes on this machine, for all tests."""
 
+import os
 import secrets
 import sys
 import tempfile
@@ -13,7 +14,7 @@ SETTINGS = {
     "RAY_AUTH_MODE": "token",  # no other user of this machine gets in
     "RAY_AUTH_TOKEN": secrets.token_hex(32),
     "RAY_USAGE_STATS_ENABLED": "0",
-    "PYTHONPATH": str(HERE / "modules"),
+    "PYTHONPATH": os.pathsep.join([str(HERE / "modules"), str(HERE.parent / "kits")]),
     "PYTHONWARNINGS": "ignore",
     # A lost node is noticed within a few seconds.
     "RAY_health_check_period_ms": "500",

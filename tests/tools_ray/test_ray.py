@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from runtime_conformance import RuntimeConformance
 
 from tools_core import Context, tool
 from tools_runtime import Executor, hookimpl
-from tools_testing import RuntimeConformance
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")]
 DEADLOCK = 120.0  # seconds

@@ -385,6 +385,7 @@ def test_hundreds_of_waiting_calls_that_time_out_leave_the_gate_intact(gate, mak
     assert executor.call_tool("wait", None, Context(timeout=20)).output == "late"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends_by", ["timeout_error", "cancelled"])
 def test_an_async_hook_that_hangs_ends_with_the_callers_limit(ends_by, run, make):
     hangs = threading.Event()
@@ -408,6 +409,7 @@ def test_an_async_hook_that_hangs_ends_with_the_callers_limit(ends_by, run, make
     assert result.error_type == ends_by
 
 
+@pytest.mark.slow
 def test_an_async_hook_that_hangs_after_the_call_loses_no_result(run, make):
     class Hang:
         @hookimpl

@@ -78,7 +78,6 @@ def test_a_call_of_a_tool_in_a_file_is_explained(tmp_path, run):
         ("explain", "read_file"),
         ("explain", "read_file", "path"),
         ("explain", "read_file", '{"path": "a", "path": "b"}'),
-        ("check", "read_file"),
         ("approve",),
     ],
 )
@@ -92,8 +91,8 @@ def test_an_invalid_policy_is_an_error_of_the_command(place, run):
     place.user.write_text('[[rule]]\ndecision = "alow"\n')
     for words in (WRITE, ("check",)):
         status, out, err = run(*words)
-        assert (status, out) == (1, "")
-        assert f"{place.user}: rule 1: decision is 'alow'" in err
+        assert status == 1
+        assert f"{place.user}: rule 1: decision is 'alow'" in out + err
 
 
 def test_check_reports_unknown_names_and_missing_trust(place, run):
@@ -112,12 +111,15 @@ def test_check_reports_unknown_names_and_missing_trust(place, run):
     place.theirs.write_text('[[rule]]\ndecision = "allow"\ntool = "glob"\n')
     status, out, _ = run("check", "--json")
     report = json.loads(out)
-    assert (status, report["rules"]) == (0, 3)
+    assert (status, report["rules"]) == (1, 3)
     assert report["problems"] == [
         f"rule 1 of {place.user}: no installed tool is called 'read_fil' (did you mean read_file?)",
         f"rule 2 of {place.user}: no tool that it is for has an argument 'patern' (did you mean pattern?)",
-        "the project's rules that allow calls do not count before: ask-tools policy trust",
     ]
+    place.user.unlink()
+    status, out, _ = run("check")
+    assert status == 0
+    assert "notes: the project's rules that allow calls do not count before: ask-tools policy trust" in out
 
 
 def test_check_names_extras_to_install(place, run):
@@ -137,7 +139,7 @@ def test_check_names_extras_to_install(place, run):
     place.user.write_text('[[rule]]\ndecision = "allow"\ntool = "needy"\ncommands = ["ls *"]\n')
     program = f"import sys; sys.path.insert(0, {str(site)!r}); from tools_core.__main__ import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "policy", "check"]
-    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    out = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60).stdout
     assert "it cannot be evaluated without needy[parser]; install it" in out
 
 

@@ -1,10 +1,10 @@
 """Process workers under an executor, which watches limits and callers."""
 
 import pytest
+from runtime_conformance import RuntimeConformance
 
 from tools_core import Context, ToolCall
 from tools_runtime import Executor, ProcessRuntime
-from tools_testing import RuntimeConformance
 
 
 @pytest.fixture

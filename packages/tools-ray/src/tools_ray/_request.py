@@ -37,7 +37,7 @@ def dump(value: Any) -> bytes:
     """Pickle a value, and by value what is defined in the program itself, which workers cannot import."""
     cloudpickle: Any = import_module("ray.cloudpickle")  # takes 0.5 s, and is needed for calls alone
 
-    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]
+    class Pickler(cloudpickle.CloudPickler):  # type: ignore[misc]  # cloudpickle has no types
         def reducer_override(self, value: Any) -> Any:
             if isinstance(value, Tool) and hasattr(value, "__wrapped__") and _is_local(value):
                 return copyreg.__newobj__, (type(value),), dict(vars(value))  # type: ignore[attr-defined]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import isawaitable
+from inspect import isawaitable, iscoroutinefunction
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArguments, Result, Tool, ToolCall
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tools_runtime._hooks import Hook
 
 Approve: TypeAlias = Callable[[ApprovalRequest], Any] | Literal["all"]
+_GRACE = 0.25  # seconds for a coroutine that was cancelled
 
 
 class Approver:
@@ -47,12 +49,12 @@ class Approver:
         if answer is not None:
             return request.refusal(answer) if isinstance(answer, Denial) else answer
         approval = yield from self._ask(request)
-        return self._confirmed(approval, request) if isinstance(approval, Approval) else approval
+        return (yield from self._confirmed(approval, request)) if isinstance(approval, Approval) else approval
 
     def _judge(self, call: ToolCall, tool: Tool, context: Context) -> ApprovalRequest | Result | None:
         """Return the request for exactly this call, None if it needs no approval, or the result of its refusal."""
         try:
-            decision = self._decide(call, tool, context)
+            decision = self.decide(call, tool, context)
             if decision.outcome == "deny":
                 return _refused(tool, "; ".join(decision.reasons), decision.by)
             if decision.outcome == "allow":
@@ -67,7 +69,8 @@ class Approver:
             scopes=self.approvals.scopes, key=self.approvals.key_of(context, facts.hash),
         )  # fmt: skip
 
-    def _decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
+    def decide(self, call: ToolCall, tool: Tool, context: Context) -> Decision:
+        """Return the strictest decision about a call, before answers. Raises InvalidArguments."""
         decisions: list[Decision] = []
         for hook in self._deciders:
             try:
@@ -93,19 +96,19 @@ class Approver:
         if approve is None:
             return request.refusal(None)
         try:
-            future = yield Wait(partial(approve, request), context, context.deadline)
-            if future.done() and isawaitable(future.result()):
-                future = yield Wait(_awaited(future.result()), context, context.deadline)
+            work = approve(request) if iscoroutinefunction(approve) else partial(approve, request)
+            value = yield from _wait(work, context)
+            if isawaitable(value):
+                value = yield from _wait(_awaited(value), context)
             if context.cancelled:
                 return cancelled()
-            by = getattr(approve, "__name__", None) or type(approve).__name__
-            answer = request.read_answer(future.result() if future.done() else None, by)
+            answer = request.read_answer(value, getattr(approve, "__name__", None) or type(approve).__name__)
         except Exception as error:  # noqa: BLE001  (the function is the user's own)
             log.exception("approve failed")
             return request.refusal(error)
         return answer if isinstance(answer, Approval) else request.refusal(answer)
 
-    def _confirmed(self, approval: Approval, request: ApprovalRequest) -> Approval | Result | None:
+    def _confirmed(self, approval: Approval, request: ApprovalRequest) -> Steps[Approval | Result | None]:
         """Remember an approval, unless the call would now do something else than the user has seen."""
         call, is_edited = request.call, approval.arguments is not None
         if is_edited:
@@ -120,8 +123,18 @@ class Approver:
         if not is_edited and current.key != request.key:
             return _refused(request.tool, "its effects changed during approval")
         approval = replace(approval, key=current.key)
-        self.approvals.remember(current, approval)
+        remembering: Any = self.approvals.remember(current, approval)
+        if isawaitable(remembering):  # it writes to a store
+            (yield Wait(_awaited(remembering))).result()
         return approval
+
+
+def _wait(work: Any, context: Context) -> Steps[Any]:
+    """Return an answer, or None at the deadline and after a cancellation; a coroutine ends then."""
+    future = yield Wait(work, context, context.deadline)
+    if not future.done() and future.cancel():
+        yield Wait(future, None, monotonic() + _GRACE)
+    return future.result() if future.done() and not future.cancelled() else None
 
 
 async def _awaited(awaitable: Any) -> Any:

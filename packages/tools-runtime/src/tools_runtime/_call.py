@@ -14,6 +14,7 @@ from tools_runtime._approval import Approver
 from tools_runtime._concurrency import Gate, enter_all, leave_all, passed
 from tools_runtime._events import Event, describe_error, failure, is_cancellation, log
 from tools_runtime._hooks import Hooks, run_hooks
+from tools_runtime._runtimes._local import InlineRuntime
 from tools_runtime._runtimes._runtime import Runtime
 from tools_runtime._timeouts import MARGIN, cancelled, limit_passed, timed_out, wait_for
 
@@ -30,6 +31,11 @@ class Place(NamedTuple):
     gates: tuple[Gate, ...]
     limit: float | None
     limit_set_by: str
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the tool runs in the thread of the caller, unless it has a limit."""
+        return isinstance(self.runtime, InlineRuntime) and not self.margin
 
     @property
     def margin(self) -> float:
@@ -168,6 +174,8 @@ class Execution:
         if isinstance(place.tool, Result) and not place.runtime.dispatches:
             return place.tool
         context = self.context.for_call(place.limit, self.call.id, set_by=place.limit_set_by)
+        if not place.is_here or context.remaining is not None:
+            context.here = None
         if context.cancelled or context.remaining == 0:
             return cancelled() if context.cancelled else limit_passed(context)
         self.attempts = self._running = self.attempts + 1

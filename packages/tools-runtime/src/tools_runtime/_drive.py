@@ -28,7 +28,7 @@ class Wait(NamedTuple):
     It ends when the work is done, at `until` (of `time.monotonic()`), or when `context` is cancelled.
     """
 
-    work: Future[Any] | Coroutine[Any, Any, Any] | Callable[[], Any]
+    work: Future[Any] | asyncio.Future[Any] | Coroutine[Any, Any, Any] | Callable[[], Any]
     context: Context | None = None
     until: float | None = None
 
@@ -110,7 +110,7 @@ async def _await(wait: Wait) -> Any:
     """Start work in the running event loop, and return its future when the wait ends."""
     loop = asyncio.get_running_loop()
     work = wait.work
-    future: Any = loop.create_task(work) if iscoroutine(work) else _start(wait)
+    future: Any = loop.create_task(work) if iscoroutine(work) else work if asyncio.isfuture(work) else _start(wait)
     over = loop.create_future()
 
     def wake(_: object = None) -> None:
@@ -121,11 +121,15 @@ async def _await(wait: Wait) -> Any:
         if not loop.is_closed():
             loop.call_soon_threadsafe(wake)
 
-    future.add_done_callback(wake if iscoroutine(work) else wake_from_thread)
+    future.add_done_callback(wake if asyncio.isfuture(future) else wake_from_thread)
     unregister = None if wait.context is None else wait.context.on_cancel(wake_from_thread)
     timer = None if wait.until is None else loop.call_later(max(0.0, wait.until - monotonic()), wake)
     try:
         await over
+    except BaseException:  # the task was cancelled
+        if iscoroutine(work):
+            future.cancel()
+        raise
     finally:
         if unregister is not None:
             unregister()

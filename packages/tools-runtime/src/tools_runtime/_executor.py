@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from itertools import groupby
@@ -23,7 +23,7 @@ from tools_runtime._drive import adrive, drive
 from tools_runtime._events import ToolBugError, is_bug
 from tools_runtime._hooks import Hooks
 from tools_runtime._plugins import Plugins
-from tools_runtime._policy import Approvals
+from tools_runtime._policy import Approvals, Decision
 from tools_runtime._runtimes._choice import Choice, Runtimes, call_with_context
 from tools_runtime._runtimes._local import MAX_THREADS, ThreadRuntime
 from tools_runtime._runtimes._runtime import Runtime, find_tool
@@ -154,7 +154,7 @@ class Executor:
 
     async def aiterate(
         self, calls: Iterable[ToolCall], context: Context | None = None, *, as_completed: bool = False
-    ) -> AsyncIterator[Pair]:
+    ) -> AsyncGenerator[Pair]:
         """`iterate` for coroutines: asynchronous tools run in this event loop, others in worker threads."""
         executions, batch = self._prepare(calls, context)
         for wave in _waves(executions):
@@ -167,6 +167,14 @@ class Executor:
             finally:
                 await _leave(tasks, batch.context)
         self._raise_bug(executions)
+
+    def decide(self, call: ToolCall, context: Context | None = None) -> Decision:
+        """Return what the policy and the plugins decide about a call, before any answer to it; nothing runs.
+
+        Raises: InvalidArguments; KeyError for an unknown tool.
+        """
+        tool = self._tools_for(context)[call.name]
+        return self._approver.decide(call, tool, Context() if context is None else context)
 
     # ------------------------------------------------------------------------------------------------ runtimes
 

@@ -6,9 +6,10 @@ the name includes the distribution, and a plugin that fails affects no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from inspect import iscoroutinefunction, isgeneratorfunction, signature
+from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pluggy
@@ -68,6 +69,8 @@ class Plugins:
         self.manager = pluggy.PluginManager(hookspecs.PROJECT)
         self.manager.add_hookspecs(hookspecs)
         self.problems: dict[str, str] = {}
+        if isinstance(policy, str | PathLike | Mapping | list | tuple):
+            raise TypeError(f"policy is a Policy, such as Policy(rules) or Policy(files=[path]), got {policy!r}")
         if policy is not None:
             self._register(_instance(policy), "policy")
         if installed:

@@ -22,7 +22,7 @@ from tools_runtime._events import PolicyError
 from tools_runtime._policy._facts import SCOPES, Scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Sequence
 
     from tools_core import Context
 
@@ -63,10 +63,11 @@ class Approvals:
                 del self._answers[request.key]
             return answer
 
-    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
-        """Remember an approval of a call that runs now, for its scope."""
+    def remember(self, request: ApprovalRequest, approval: Approval) -> Awaitable[None] | None:
+        """Remember an approval of a call that runs now, for its scope; a subclass may have a coroutine function."""
         if approval.scope == "run":
             self._store(request.key, approval)
+        return None
 
     def inside(self, outer: Approvals) -> Approvals:  # noqa: ARG002  (for subclasses)
         """Return the store for calls that a call of an executor with the store `outer` makes; by default this one."""
@@ -123,7 +124,7 @@ class StoredApprovals(Approvals):
             return Denial(stored["by"], stored["reason"])
         return Approval(stored["scope"], stored["by"], request.key)
 
-    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
+    def remember(self, request: ApprovalRequest, approval: Approval) -> Awaitable[None] | None:
         if approval.scope == "project":
             arguments = {name: clip(json_text(value), _MAX_SHOWN) for name, value in request.arguments.items()}
             try:
@@ -131,7 +132,7 @@ class StoredApprovals(Approvals):
             except PolicyError as error:
                 _log.warning("policy: the approval holds for this run only: %s", error)
                 approval = replace(approval, scope="run")
-        super().remember(request, approval)
+        return super().remember(request, approval)
 
     def approve(self, key: str, scope: Scope = "once", by: str = "") -> None:
         """Approve a pending request from any process of the same user; `by` defaults to the user's name.

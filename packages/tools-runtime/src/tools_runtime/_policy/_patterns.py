@@ -11,6 +11,7 @@ from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, Literal
 
 from tools_core.formats import legal_names
+from tools_core.variables import without_harmless_variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,11 +64,20 @@ def may_match_below(pattern: str, path: str, workspace: str) -> bool:
 
 
 def allows_commands(patterns: Sequence[str], commands: Sequence[Command]) -> bool:
-    """Return whether a pattern covers every command, and there is at least one; unknown words are not covered."""
+    """Return whether a pattern covers every command, and there is at least one.
+
+    `*` alone covers an unknown word, as it covers any words, but not an unknown program. A variable such as `LC_ALL=C`
+    makes no difference.
+    """
     return bool(commands) and all(
-        None not in command and any(_covers(pattern.split(), command, "*") for pattern in patterns)
+        command[0] is not None
+        and any(_covers(pattern.split(), form, "*") for pattern in patterns for form in _forms(command))
         for command in commands
     )
+
+
+def _forms(command: Command) -> Iterable[Command]:
+    return dict.fromkeys((command, tuple(without_harmless_variables(command))))
 
 
 def concerns_commands(patterns: Sequence[str], commands: Sequence[Command]) -> Match:

@@ -11,7 +11,7 @@ from tools_core.files import config_path
 from tools_runtime._events import PolicyError
 from tools_runtime._policy._approvals import StoredApprovals, check_owner, read_guarded
 from tools_runtime._policy._facts import STRICTNESS, Decision, facts_of
-from tools_runtime._policy._rules import near, read_rules, rule_as_toml
+from tools_runtime._policy._rules import examine_rules, near, read_rules, rule_as_toml
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -31,6 +31,16 @@ class Evaluation(NamedTuple):
     rule: Rule | None
     reasons: Sequence[str]
     facts: Facts
+
+    @property
+    def stays_inside(self) -> bool:
+        """Whether the call states that it changes nothing but its workspace, and no rule decides or may deny it.
+
+        Paths in the arguments prove nothing: a tool may publish the file. Nor do the claims of an MCP server.
+        """
+        effects = self.facts.effects
+        is_open = effects.annotations.get("open_world", False)
+        return self.rule is None and len(self.reasons) == 1 and effects.confined and not is_open
 
 
 class Policy:
@@ -219,16 +229,24 @@ def append_rule(path: str, rule: Mapping[str, Any]) -> None:
 
 
 def parse_policy(path: str, data: bytes) -> list[Rule]:
-    """Return the rules in the content of a policy file."""
+    """Return the rules in the content of a policy file. PolicyError names all that is wrong."""
+    rules, problems = examine_policy(path, data)
+    if problems:
+        raise PolicyError("\n".join(problems))
+    return rules
+
+
+def examine_policy(path: str, data: bytes) -> tuple[list[Rule], list[str]]:
+    """Return the valid rules in the content of a policy file, and all that is wrong with it."""
     if not data:
-        return []
+        return [], []
     import tomllib  # 3 ms, only if there is a policy
 
     try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(data.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyError(f"{path}: not valid TOML: {error}") from error
-    for key in document:
-        if key != "rule":
-            raise PolicyError(f"{path}: unknown key {key!r}{near(key, ['rule'])}; a policy consists of [[rule]] tables")
-    return read_rules(document.get("rule", []), path)
+        return [], [f"{path}: not valid TOML: {error}"]
+    unknown = [key for key in document if key != "rule"]
+    problems = [f"{path}: unknown key {key!r}{near(key, ['rule'])}; a policy has [[rule]] tables" for key in unknown]
+    rules, wrong = examine_rules(document.get("rule", []), path)
+    return rules, problems + wrong

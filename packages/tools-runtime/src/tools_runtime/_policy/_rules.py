@@ -149,10 +149,25 @@ def near(key: Any, candidates: Iterable[str]) -> str:
 
 
 def read_rules(value: Any, source: str) -> list[Rule]:
-    """Read rules from TOML or Python. PolicyError names the rule, the key, and a valid form."""
+    """Read rules from TOML or Python. PolicyError names all that is wrong: the rule, the key, and a valid form."""
+    rules, problems = examine_rules(value, source)
+    if problems:
+        raise PolicyError("\n".join(problems))
+    return rules
+
+
+def examine_rules(value: Any, source: str) -> tuple[list[Rule], list[str]]:
+    """Return the valid rules, and all that is wrong with the others."""
     if not isinstance(value, list | tuple):
-        raise PolicyError(f"{source}: rule is {value!r:.60}; write each rule as [[rule]], followed by its keys")
-    return [_rule(item, source, number) for number, item in enumerate(value, 1)]
+        return [], [f"{source}: rule is {value!r:.60}; write each rule as [[rule]], followed by its keys"]
+    rules: list[Rule] = []
+    problems: list[str] = []
+    for number, item in enumerate(value, 1):
+        wrong = list(_problems(item, f"{source}: rule {number}"))
+        problems += wrong
+        if not wrong:
+            rules.append(_rule(item, source, number))
+    return rules, problems
 
 
 def rule_as_toml(rule: Mapping[str, Any]) -> str:
@@ -161,47 +176,67 @@ def rule_as_toml(rule: Mapping[str, Any]) -> str:
     return "\n".join(("[[rule]]", *lines, "")).replace("\x7f", "\\u007f")  # which TOML has to escape
 
 
-def _rule(value: Any, source: str, number: int) -> Rule:
-    place = f"{source}: rule {number}"
-    if not isinstance(value, Mapping):
-        raise PolicyError(f"{place}: {value!r:.60} is not a table of keys")
-    for key in value:
-        if key not in _KEYS:
-            raise PolicyError(f"{place}: unknown key {key!r}{near(key, _KEYS)}; the keys are {', '.join(_KEYS)}")
-    decision = value.get("decision")
-    if not isinstance(decision, str) or decision not in STRICTNESS:
-        raise PolicyError(f'{place}: decision is {decision!r}; write decision = "allow", "ask" or "deny"')
-    for name in _HINTS:
-        if not isinstance(value.get(name, True), bool):
-            raise PolicyError(f"{place}: {name} is {value[name]!r}; write true or false")
-    if not isinstance(value.get("reason", ""), str):
-        raise PolicyError(f"{place}: reason is {value['reason']!r}; write text")
+def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
     return Rule(
-        decision=cast("Outcome", decision),
+        decision=cast("Outcome", value["decision"]),
         source=source,
         number=number,
         text=", ".join(f"{key} = {json.dumps(item, ensure_ascii=False, default=str)}" for key, item in value.items()),
-        tools=_texts(value, "tool", place, _is_tool, _TOOL),
+        tools=_listed(value.get("tool", ())),
         hints={name: value[name] for name in _HINTS if name in value},
-        paths=_texts(value, "paths", place, _is_path, _PATH),
-        commands=_texts(value, "commands", place, _is_command, _COMMAND),
-        arguments=_arguments(value.get("arguments", {}), place),
+        paths=_listed(value.get("paths", ())),
+        commands=_listed(value.get("commands", ())),
+        arguments={name: _condition(item) for name, item in value.get("arguments", {}).items()},
         reason=value.get("reason", ""),
     )
 
 
-def _texts(
-    value: Mapping[str, Any], key: str, place: str, is_good: Callable[[str], bool], advice: str
-) -> Sequence[str]:
-    if key not in value:
-        return ()
-    values = [value[key]] if isinstance(value[key], str) else value[key]
+def _listed(value: Any) -> Sequence[Any]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _condition(value: Any) -> Condition:
+    return value if isinstance(value, list | tuple | Mapping) else (value,)
+
+
+def _problems(value: Any, place: str) -> Iterator[str]:
+    """Yield all that is wrong with a rule."""
+    if not isinstance(value, Mapping):
+        yield f"{place}: {value!r:.60} is not a table of keys"
+        return
+    for key in value:
+        if key not in _KEYS:
+            yield f"{place}: unknown key {key!r}{near(key, _KEYS)}; the keys are {', '.join(_KEYS)}"
+    decision = value.get("decision")
+    if not isinstance(decision, str) or decision not in STRICTNESS:
+        yield f'{place}: decision is {decision!r}; write decision = "allow", "ask" or "deny"'
+    for name in _HINTS:
+        if not isinstance(value.get(name, True), bool):
+            yield f"{place}: {name} is {value[name]!r}; write true or false"
+    if not isinstance(value.get("reason", ""), str):
+        yield f"{place}: reason is {value['reason']!r}; write text"
+    for key, is_good, advice in _LISTS:
+        if key in value:
+            yield from _problems_of_texts(value[key], is_good, f"{place}: {key}", advice)
+    yield from _problems_of_arguments(value.get("arguments", {}), place)
+
+
+def _problems_of_arguments(value: Any, place: str) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        yield f"{place}: arguments is {value!r:.60}; write a table: {{ limit = {{ max = 10 }} }}"
+        return
+    for name, item in value.items():
+        yield from _problems_of_condition(item, f"{place}: arguments.{name}")
+
+
+def _problems_of_texts(value: Any, is_good: Callable[[str], bool], place: str, advice: str) -> Iterator[str]:
+    values = [value] if isinstance(value, str) else value
     if not isinstance(values, list | tuple) or not values:
-        raise PolicyError(f"{place}: {key} is {values!r}; write text, or a list with at least one: {advice}")
+        yield f"{place} is {values!r}; write text, or a list with at least one: {advice}"
+        return
     for item in values:
         if not isinstance(item, str) or not is_good(item):
-            raise PolicyError(f"{place}: {key} has {item!a}; {advice}")
-    return tuple(values)
+            yield f"{place} has {item!a}; {advice}"
 
 
 def _is_tool(text: str) -> bool:
@@ -221,20 +256,13 @@ def _is_command(text: str) -> bool:
     return bool(text.split()) and not any(sign in text for sign in (";", "|", "&", "\n", "$(", "`", "'", '"'))
 
 
-def _arguments(value: Any, place: str) -> Mapping[str, Condition]:
-    if not isinstance(value, Mapping):
-        raise PolicyError(f"{place}: arguments is {value!r:.60}; write a table: {{ limit = {{ max = 10 }} }}")
-    return {name: _condition(item, f"{place}: arguments.{name}") for name, item in value.items()}
-
-
-def _condition(value: Any, place: str) -> Condition:
-    for text in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(text, str) and "*" in text:
-            glob = f"{{ glob = {json.dumps(text)} }}"
-            raise PolicyError(
-                f"{place} is {text!r}, and a text is compared as it is; write {glob}, with [*] for a star itself"
-            )
-    condition: Condition = value if isinstance(value, list | tuple | Mapping) else (value,)
+def _problems_of_condition(value: Any, place: str) -> Iterator[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    texts = [text for text in values if isinstance(text, str) and "*" in text]
+    for text in texts:
+        glob = f"{{ glob = {json.dumps(text)} }}"
+        yield f"{place} is {text!r}, and a text is compared as it is; write {glob}, with [*] for a star itself"
+    condition = _condition(value)
     if not isinstance(condition, Mapping):
         is_good = all(map(_is_value, condition))
     elif "glob" in condition:
@@ -242,9 +270,11 @@ def _condition(value: Any, place: str) -> Condition:
     else:
         is_good = condition.keys() <= {"min", "max"} and all(map(_is_number, condition.values()))
         is_good = is_good and condition.get("min", -inf) <= condition.get("max", inf)
-    if not condition or not is_good:
-        raise PolicyError(f"{place} is {value!r}; {_VALUE}")
-    return condition
+    if not texts and (not condition or not is_good):
+        yield f"{place} is {value!r}; {_VALUE}"
+
+
+_LISTS = (("tool", _is_tool, _TOOL), ("paths", _is_path, _PATH), ("commands", _is_command, _COMMAND))
 
 
 def _is_value(value: Any) -> bool:

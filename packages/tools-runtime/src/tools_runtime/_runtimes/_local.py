@@ -31,7 +31,7 @@ class AutoRuntime(Runtime):
     stops = "cancelled"
     max_concurrency = MAX_THREADS  # of one batch
 
-    def gates_for(self, tool: Tool | Result) -> tuple[Gate, ...]:  # noqa: ARG002
+    def gates_for(self, tool: Tool | Result) -> tuple[Gate, ...]:  # noqa: ARG002  (the signature of every runtime)
         return ()
 
     def overlaps(self, tool: Tool | Result) -> bool:

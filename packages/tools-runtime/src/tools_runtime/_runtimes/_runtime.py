@@ -89,7 +89,7 @@ class Runtime:
     def around_tool_call(
         self,
         call: ToolCall,  # noqa: ARG002  (for subclasses)
-        context: Context,  # noqa: ARG002
+        context: Context,  # noqa: ARG002  (overridden by runtimes that use it)
     ) -> Generator[Any, Any, Result]:
         """Wrap each call, as a generator: `result = yield` runs it. Override it to time, log or change calls.
 

@@ -159,7 +159,7 @@ class _LogFile:
     def __init__(self, path: str | PathLike[str], max_bytes: int, backups: int) -> None:
         if max_bytes < 1 or backups < 1:
             raise ValueError("max_bytes and backups must be at least 1")
-        self.path = Path(path).absolute()  # the current folder may change later
+        self.path = Path(path).expanduser().absolute()  # the current folder may change later
         self._max_bytes = max_bytes
         self._backups = backups
         self._is_torn = False
