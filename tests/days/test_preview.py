@@ -43,7 +43,7 @@ def files_of(folder):
 def test_a_folder_is_tidied_in_a_preview_applied_and_restored(day):
     """Preview the demo model from the command line, look, apply all but the file too many, and undo."""
     day.repository({"notes.md": "# Notes\n\nbuy milk\n", "budget.csv": "1,2\n", "draft.bak": "old\n"})
-    run = day.ask_tools("run", "Tidy this folder", "--model", "scripted:demo", "--preview", "--yes")
+    run = day.ask_tools("run", "Tidy this folder", "--model", "scripted:demo", "--mode", "preview", "--yes")
     assert "budget.csv was one too many" in run
     assert day.shell("git status --porcelain") == ""
     diff = day.ask_tools("changes")

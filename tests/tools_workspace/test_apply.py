@@ -286,7 +286,7 @@ def test_an_application_that_cannot_be_reverted_can_be_abandoned(folder, stuck):
     (changeset,) = [changeset for changeset in workspace.changesets() if changeset.state == "applying"]
     abandoned = workspace.abandon()
     assert (abandoned.id, abandoned.state) == (changeset.id, "abandoned")
-    assert f"{stuck.name} has its new content" in abandoned.changes
+    assert f"{stuck.name} has its new content" in abandoned.notes
     with pytest.raises(WorkspaceError, match="nothing to undo"):
         workspace.undo()
     workspace.copies()[0].apply()

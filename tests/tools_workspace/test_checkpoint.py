@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -78,26 +79,172 @@ def test_a_file_that_the_user_changed_after_the_turn_is_not_overwritten(folder, 
     assert (folder / "notes.txt").read_text() == "mine\n"
 
 
-def test_a_commit_of_a_turn_is_undone_as_well(folder, turn):
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+@pytest.mark.parametrize("choice", ["keep", "overwrite"])
+def test_a_person_decides_about_files_that_changed_after_the_turn(folder, tree, tidy, turn, choice):
+    before = tree(folder)
+    turn(tidy)
+    (folder / "notes.txt").write_text("mine\n")
+    (folder / "run.sh").unlink()
+    questions = []
+    changeset = Workspace(folder).undo(conflicts=lambda paths: questions.append(list(paths)) or choice)
+    (names,) = questions
+    assert names == ["notes.txt", "run.sh"]
+    assert tree(folder).items() >= {name: entry for name, entry in before.items() if name not in names}.items()
+    assert (folder / "notes.txt").read_text() == ("mine\n" if choice == "keep" else "notes\n")
+    assert (folder / "run.sh").exists() is (choice == "overwrite")
+    with pytest.raises(WorkspaceError, match="nothing to undo"):
+        Workspace(folder).undo()
+    if choice == "overwrite":  # the user's version can be brought back
+        (note,) = changeset.notes
+        Workspace(folder).undo(note.rpartition(" ")[2])
+        assert (folder / "notes.txt").read_text() == "mine\n" and not (folder / "run.sh").exists()
 
-    def run(*words):
-        done = subprocess.run([*git, *words], cwd=folder, check=True, capture_output=True, text=True)
-        return done.stdout
 
-    run("init", "-q", "-b", "main")
-    run("add", ".")
-    run("commit", "-qm", "first")
+def test_undo_skips_paths_excluded_by_the_caller(folder):
+    store = folder / "sessions.db"
+    for text in ("first", "second"):
+        with Checkpoint(Workspace(folder), leave_out=[str(store)]) as checkpoint:
+            checkpoint.begin()
+            store.write_text(text)
+            (folder / "notes.txt").write_text(text)
+            assert checkpoint.end().changes == ("changed notes.txt",)
+        assert checkpoint.left_out == ["sessions.db"]
+        assert Checkpoint(Workspace(folder)).complete() is None
+    Workspace(folder).undo()
+    assert (store.read_text(), (folder / "notes.txt").read_text()) == ("second", "first")
 
+
+@pytest.mark.parametrize("change", ["restored", "deleted"])
+def test_files_restored_by_the_user_do_not_conflict(folder, tree, turn, change):
+    before = tree(folder)
+    turn(lambda folder: [(folder / name).write_text("agent\n") for name in ("notes.txt", "new.txt")])
+    if change == "restored":
+        (folder / "notes.txt").write_text("notes\n")
+    else:
+        (folder / "new.txt").unlink()
+    Workspace(folder).undo()
+    assert tree(folder).keys() == before.keys() and (folder / "notes.txt").read_text() == "notes\n"
+
+
+def test_a_turn_that_was_killed_is_completed(folder, tree):
+    before = tree(folder)
+    checkpoint = Checkpoint(Workspace(folder))
+    assert checkpoint.complete() is None
+    checkpoint.begin("killed")
+    with pytest.raises(WorkspaceError, match="another process is in a turn"):
+        Checkpoint(Workspace(folder)).complete()
+    (folder / "notes.txt").unlink()
+    checkpoint.__exit__(None, None, None)
+    changeset = Checkpoint(Workspace(folder)).complete()
+    assert (changeset.title, list(changeset.changes)) == ("killed", ["deleted notes.txt"])
+    assert Checkpoint(Workspace(folder)).complete() is None
+    Workspace(folder).undo(changeset.id)
+    assert tree(folder) == before
+
+
+def test_a_copy_that_fails_leaves_no_half_mirror(folder, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fchmod", fail)
+        with pytest.raises(WorkspaceError, match="no checkpoint: No space left on device"):
+            Checkpoint(Workspace(folder)).begin()
+    assert not list(folder.parent.glob("home/.cache/ask-tools/checkpoints/*/mirror"))
+    with Checkpoint(Workspace(folder)) as checkpoint:
+        checkpoint.begin()
+
+
+@pytest.fixture
+def git(folder):
+    """`git("log")`: run git in the folder, a new repository; return what it prints."""
+
+    def git(*words):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
+        return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "First")
+    return git
+
+
+def test_a_commit_of_a_turn_is_undone_as_well(folder, turn, git):
     def commit(folder):
         (folder / "notes.txt").write_text("agent\n")
-        run("commit", "-qam", "second")
+        git("commit", "-qam", "Second")
 
     changeset = turn(commit)
-    assert any(line.startswith("commit ") and " second, branch main" in line for line in changeset.changes)
+    assert any(line.startswith("commit ") and " Second, branch main" in line for line in changeset.changes)
     Workspace(folder).undo()
-    assert (run("log", "--format=%s"), run("status", "--short")) == ("first\n", "")
-    run("fsck", "--strict")
+    assert (git("log", "--format=%s"), git("status", "--short")) == ("First\n", "")
+    git("fsck", "--strict")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "branch keep",
+        "tag kept",
+        "stash",
+        "commit --allow-empty -qm Mine",
+        "switch -qc other",
+        "push -q ../remote main",
+        "worktree add -q ../tree",
+    ],
+)
+@pytest.mark.parametrize("choice", ["keep", "overwrite"])
+def test_git_work_of_the_user_on_a_commit_of_the_agent_survives_an_undo(folder, turn, git, words, choice):
+    git("init", "-q", "--bare", "../remote")
+    turn(lambda folder: [(folder / "notes.txt").write_text("agent\n"), git("commit", "-qam", "Agent")])
+    (folder / "run.sh").write_text("mine\n")
+    git(*words.split())
+    before = git("log", "--format=%H", "--all")
+    changeset = Workspace(folder).undo(conflicts=choice)
+    git("fsck", "--full")
+    kept = [note.rpartition(" ")[2] for note in changeset.notes if note.startswith("replaced")]
+    for id in kept:  # the user's version
+        Workspace(folder).undo(id)
+        git("fsck", "--full")
+    for commit in before.split():
+        git("cat-file", "-e", commit)
+
+
+def test_commits_of_a_repository_outside_of_the_workspace_are_named(folder, git):
+    with Checkpoint(Workspace(folder / "src")) as checkpoint:
+        for message, number in (("", 0), ("Agent", 1)):
+            checkpoint.begin()
+            (folder / "src/main.py").write_text(f"{message}\n")
+            if message:
+                git("commit", "-qam", message)
+            assert len(checkpoint.end().notes) == number
+    assert Workspace(folder / "src").undo().notes == (
+        f"commits and branches stay: {folder}/.git is outside of {folder}/src",
+    )
+
+
+def test_a_file_that_became_a_pipe_is_restored(folder, tree, turn):
+    before = tree(folder)
+    turn(lambda folder: [(folder / "notes.txt").unlink(), os.mkfifo(folder / "notes.txt")])
+    Workspace(folder).undo()
+    assert tree(folder) == before
+
+
+def test_the_last_turn_is_undone_also_if_the_clock_was_set_back(folder, turn, home):
+    first = turn(lambda folder: (folder / "notes.txt").write_text("first\n"))
+    changes = home / ".local/state/ask-tools/changes"
+    (changes / first.id).rename(changes / f"2999{first.id[4:]}")
+    turn(lambda folder: (folder / "notes.txt").write_text("second\n"))
+    Workspace(folder).undo()
+    assert (folder / "notes.txt").read_text() == "first\n"
+
+
+def test_an_undo_in_another_folder_names_the_folder_of_the_last_turn(folder, turn):
+    turn(lambda folder: (folder / "notes.txt").write_text("agent\n"))
+    with pytest.raises(
+        WorkspaceError, match=f"nothing to undo in {folder}/src; for {folder}: ask-tools undo --workspace"
+    ):
+        Workspace(folder / "src").undo()
 
 
 @pytest.mark.parametrize("name", ["node_modules", "data"])
@@ -166,11 +313,14 @@ os.unlink(f"{folder}/notes.txt")
 if action == "end":
     sys.addaudithook(kill)
 checkpoint.end()
+if action == "undo":
+    sys.addaudithook(kill)
+    Workspace(folder).undo()
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("action", ["begin", "end"])
+@pytest.mark.parametrize("action", ["begin", "end", "undo"])
 def test_a_kill_at_any_point_loses_no_turn(folder, tree, action):
     before = tree(folder)
     for limit in range(1, 60, 3):
@@ -178,7 +328,7 @@ def test_a_kill_at_any_point_loses_no_turn(folder, tree, action):
         has_changed = tree(folder) != before
         with Checkpoint(Workspace(folder)) as checkpoint:
             interrupted = checkpoint.begin()
-            if process.returncode and has_changed:
+            if process.returncode and has_changed and action != "undo":
                 assert interrupted is not None and interrupted.title == "killed", limit
             assert checkpoint.end() is None
         while any(changeset.state != "undone" for changeset in Workspace(folder).changesets()):

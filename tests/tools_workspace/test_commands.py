@@ -33,10 +33,21 @@ def test_a_change_is_shown_applied_and_undone(run, folder):
     assert (code, "to undo: ask-tools undo 20" in applied) == (0, True)
     assert (folder / "notes.txt").read_text() == "better notes\n"
     assert "applied  1 change  ask-tools apply" in run("undo", "--list")[1]
-    assert run("undo")[1].startswith("undone 1 change of 20")
+    assert run("undo")[1].startswith("undone 1 change of a preview, 20")
     assert (folder / "notes.txt").read_text() == "notes\n"
     code, refused = run("changes")
     assert (code, "make one: ask-tools changes --new" in refused) == (2, True)
+
+
+@pytest.mark.parametrize("form", ["{}", "./{}", "{folder}/{}", "{folder}/./{}"])
+@pytest.mark.parametrize("name", ["notes.txt", ".envrc"])
+def test_changes_are_applied_by_any_form_of_their_path(run, folder, form, name):
+    path = run("changes", "--new")[1].strip()
+    Path(path, "notes.txt").write_text("better\n")
+    Path(path, ".envrc").write_text("better\n")
+    assert run("apply", form.format(name, folder=folder))[0] == 0
+    assert (folder / name).read_text() == "better\n"
+    assert run("changes", "--stat")[1].count("\n") == 1
 
 
 def test_output_as_json_has_the_diff_and_the_changeset(run):

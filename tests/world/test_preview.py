@@ -36,10 +36,10 @@ def preview(day, model_server):
     def preview(*calls, tools=(), options=(), exit_code=0):
         replies = [reply(tool_calls=[function(*call, number)]) for number, call in enumerate(calls)]
         replies.append(reply(content="Done."))
-        server = model_server(lambda _, body: replies[sum(each["role"] == "tool" for each in body["messages"])])
+        server = model_server(lambda _, body: replies[sum(message["role"] == "tool" for message in body["messages"])])
         options = [*options, *(word for name in tools for word in ("--tools", name))]
         environment = {**os.environ, "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.url}
-        words = ("run", "Go", "--model", "openai:m", "--preview", *options)
+        words = ("run", "Go", "--model", "openai:m", "--mode", "preview", *options)
         return day.ask_tools(*words, exit_code=exit_code, env=environment)
 
     return preview
@@ -128,6 +128,7 @@ class Stamp(Tool):
 '''
 
 
+@pytest.mark.slow
 def test_a_preview_runs_tools_that_state_that_they_are_confined(day, preview, home):
     (home / "confined.py").write_text(CONFINED)
     calls = [
@@ -166,11 +167,11 @@ def copy(day):
 def test_apply_refuses_content_that_was_not_shown(day, copy):
     Path(copy.path, "notes.txt").write_text("better\n")
     Path(copy.path, "sub/git").write_text("other\n")
-    shown = copy.changes()
+    changes = copy.changes()
     Path(copy.path, "notes.txt").write_text("evil\n")
     with pytest.raises(WorkspaceError, match=r"notes\.txt changed since it was shown, so nothing was applied"):
-        copy.apply(shown=shown)
-    copy.apply(["sub/git"], shown=shown)
+        copy.apply(shown=changes)
+    copy.apply(["sub/git"], shown=changes)
     assert (day.read("notes.txt"), day.read("sub/git")) == ("notes\n", "other\n")
 
 
@@ -190,10 +191,10 @@ LATER = {
 def test_a_path_that_was_shown_is_not_applied_with_another_kind(day, copy, later):
     Path(copy.path, "notes.txt").write_text("better\n")
     Path(copy.path, "sub/git").write_text("other\n")
-    shown = copy.changes()
+    changes = copy.changes()
     later(copy)
     with pytest.raises(WorkspaceError, match="changed since it was shown, so nothing was applied"):
-        copy.apply(shown=shown)
+        copy.apply(shown=changes)
     assert (day.read("notes.txt"), day.read("sub/git")) == ("notes\n", "program\n")
 
 
@@ -256,7 +257,7 @@ def test_undo_follows_no_folder_that_became_a_link(day, copy, outside):
     assert [path.name for path in outside.iterdir()] == ["keep"]
 
 
-def test_diffs_and_copies_read_nothing_behind_a_link(day, copy, outside, home):
+def test_diffs_and_copies_do_not_follow_links(day, copy, outside, home):
     (outside / "git").write_text("secret\n")
     replace_by_link(Path(copy.path, "sub"), outside)
     assert "secret" not in copy.changes().diff()
@@ -370,8 +371,8 @@ def test_a_commit_of_a_preview_is_shown_as_a_commit(day):
         "git switch -qc work && echo b > a.txt && git commit -qam 'Change\033[2J a' && git config core.fsmonitor evil"
     )
     day.shell(f"{script} && git init -q inner", cwd=copy.path)
-    shown = copy.changes().summary()
-    lines = [re.sub(r"\b[0-9a-f]{7}\b", "HASH", line) for line in shown.splitlines()]
+    summary = copy.changes().summary()
+    lines = [re.sub(r"\b[0-9a-f]{7}\b", "HASH", line) for line in summary.splitlines()]
     assert lines[:2] == [
         "changed .git/config  (protected: programs run or trust it)",
         "added inner/.git/config  (protected: programs run or trust it)",
@@ -453,3 +454,60 @@ def test_an_edit_that_keeps_size_and_time_is_a_conflict(workspace):
     with pytest.raises(ConflictError):
         copy.apply()
     assert file.read_text() == "3"
+
+
+OUTSIDE = {
+    "a linked worktree": "git init -q ../repo && cd ../repo && echo 1 > a && git add a && git commit -qm first"
+    " && rmdir ../project && git worktree add -q ../project -b agent",
+    "a folder of a repository": "cd .. && git init -q && echo 1 > project/a && git add . && git commit -qm first",
+}
+
+
+@pytest.mark.parametrize("layout", OUTSIDE)
+def test_git_of_a_preview_reads_a_repository_outside_of_the_workspace(day, monkeypatch, layout):
+    day.shell(OUTSIDE[layout])
+    monkeypatch.chdir(day.workspace)
+    copy = Workspace(day.workspace).copy()
+    Path(copy.path, "a").write_text("2\n")
+    output = sandboxed(copy, "bash", command="git log --format=%s; git diff; git commit -qam second")
+    assert output.startswith("first\n")
+    assert "+2" in output
+    assert "Read-only file system" in output
+    assert day.shell("git log --format=%s") == "first\n"
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "gbk"])
+def test_a_diff_shows_text_in_any_encoding(workspace, encoding):
+    old, new = ("stra\u00dfe\n", "caf\u00e9\n") if encoding != "gbk" else ("\u4f60\n", "\u597d\n")
+    Path("a.txt").write_bytes(old.encode(encoding))
+    Path("b.txt").write_bytes(old.encode(encoding))
+    copy = Workspace(workspace).copy()
+    Path(copy.path, "a.txt").write_bytes(new.encode(encoding))
+    Path(copy.path, "b.txt").write_text(old, encoding="utf-8")
+    diff = copy.changes().diff()
+    assert diff.count("\n@@ ") == (2 if encoding == "gbk" else 1)
+    assert encoding == "gbk" or "\n-stra\u00dfe\n+caf\u00e9\n" in diff
+    assert "-> utf-8)" in diff
+
+
+@pytest.mark.parametrize("edit", ["change", "delete", "replace by a folder", "chmod"])
+def test_edits_of_the_user_are_not_changes_of_the_copy(workspace, edit):
+    for name in ("mine", "other"):
+        Path(name).write_text("1\n")
+    os.symlink("mine", "link")
+    copy = Workspace(workspace).copy()
+    Path(copy.path, "other").write_text("2\n")
+    if edit == "chmod":
+        Path("mine").chmod(0o755)
+    else:
+        Path("mine").unlink()
+        os.unlink("link")
+    if edit == "change":
+        Path("mine").write_text("of the user\n")
+        os.symlink("other", "link")
+    elif edit == "replace by a folder":
+        Path("mine").mkdir()
+    assert [change.path for change in copy.changes()] == ["other"]
+    copy.apply()
+    assert Path("other").read_text() == "2\n"
+    assert os.path.lexists("mine") is (edit != "delete")

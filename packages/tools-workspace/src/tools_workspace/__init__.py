@@ -19,6 +19,7 @@ from tools_workspace._checkpoint import Checkpoint
 from tools_workspace._entries import Entry
 from tools_workspace._history import Changeset
 from tools_workspace._tree import WorkspaceError
+from tools_workspace._undo import ask_about_conflicts, undo_last, undone_lines
 from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
 
 __all__ = [
@@ -32,4 +33,7 @@ __all__ = [
     "WorkspaceCopy",
     "WorkspaceError",
     "WorkspaceTooLargeError",
+    "ask_about_conflicts",
+    "undo_last",
+    "undone_lines",
 ]

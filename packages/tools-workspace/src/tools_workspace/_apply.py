@@ -12,16 +12,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from tools_workspace import _history as history
 from tools_workspace._change import Change
 from tools_workspace._copy import FileCopier
 from tools_workspace._entries import entries
 from tools_workspace._removal import remove_tree
+from tools_workspace._repository import data_of, head_of_object, is_git_index, named
 from tools_workspace._steps import Steps, is_at
-from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError, is_git_index
+from tools_workspace._tree import BEYOND, Fingerprint, State, Tree, WorkspaceError
+
+# What `undo` does with files that changed since: nothing at all, leave them unchanged, or replace and save them.
+Conflicts: TypeAlias = Literal["refuse", "keep", "overwrite"]
+Choose: TypeAlias = Callable[[Sequence[str]], Conflicts]
 
 
 class ConflictError(WorkspaceError):
@@ -41,6 +46,8 @@ def check_originals(workspace: Tree, copy_id: str, paths: Sequence[str], origina
     paths_of_links = frozenset(paths)
 
     def has_changed(path: str) -> bool:
+        if head_of_object(path):  # named by its content; an undo leaves it
+            return False
         if path in left:
             return not is_at(workspace, *left[path], paths_of_links)
         if path not in originals:
@@ -82,7 +89,7 @@ def apply(
     steps = [{"path": path, "new": shown[path]} for path in paths]
     steps = save(id, "applying", workspace, steps, {**details, "workspace": workspace.path}, lines)
     try:
-        if skipped := Steps(id, steps, workspace, copy, "old", "new").run():
+        if skipped := Steps(id, steps, workspace, copy, "old", "new", keep_owners=True).run():
             message = f"{workspace.path} changed at this moment, so nothing was applied and the copy remains"
             raise ConflictError(message, skipped)
     except (OSError, WorkspaceError):
@@ -118,26 +125,76 @@ def save(
     return steps
 
 
-def undo(workspace: Tree, id: str) -> None:
-    """Restore the old content of every path; nothing if one of them changed since, which is a ConflictError."""
+def undo(workspace: Tree, id: str, conflicts: Conflicts | Choose = "refuse") -> None:
+    """Restore the old content of every path; `conflicts` says what becomes of paths that changed since."""
     journal = history.read_journal(id)
     if journal["state"] in ("undone", "abandoned"):
         raise WorkspaceError(f"{id} is {journal['state']} already")
-    if journal["state"] == "applied":
-        paths = {step["path"] for step in journal["steps"]}
-        changed = [step["path"] for step in journal["steps"] if not is_at(workspace, step, "new", paths)]
-        if changed:
-            raise ConflictError(f"{workspace.path} changed after {id} was applied, so nothing was undone", changed)
+    if journal["state"] not in history.UNFINISHED:
+        changed = _changed_since(workspace, journal["steps"])
+        names = named(step["path"] for step in changed)
+        if changed and callable(conflicts):
+            conflicts = conflicts(names)
+        if changed and conflicts == "refuse":
+            raise ConflictError(f"{workspace.path} changed after {id} was applied, so nothing was undone", names)
+        if changed and conflicts == "overwrite":
+            history.set_state(id, journal["state"], [_replace_changed(workspace, id, changed)])
+        elif changed:
+            history.set_kept(id, [step["path"] for step in changed])
         history.set_state(id, "undoing")
     revert(workspace, id)
 
 
+def _changed_since(workspace: Tree, steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the steps whose paths changed since; a repository with one changed file is kept or replaced as a whole."""
+    paths = {step["path"] for step in steps}
+    changed = {
+        step["path"] for step in steps if not any(is_at(workspace, step, side, paths) for side in ("new", "old"))
+    }
+    repositories = {data_of(path) for path in changed} - {""}
+    return [step for step in steps if step["path"] in changed or data_of(step["path"]) in repositories]
+
+
+def _without_new_objects(steps: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out the new objects of repositories that existed before: later commits, branches and stashes may need them.
+
+    Git removes objects that nothing needs.
+    """
+    steps = list(steps)
+    added = {step["path"] for step in steps if step["old"] is None}
+    return [
+        step
+        for step in steps
+        if step["path"] not in added or not (head := head_of_object(step["path"])) or head in added
+    ]
+
+
+def _replace_changed(workspace: Tree, id: str, changed: Sequence[Mapping[str, Any]]) -> str:
+    """Restore the old content of paths that changed after a changeset; save what they have now as another changeset."""
+    saved = history.new_id()
+    changed = _without_new_objects(changed)
+    names = named(step["path"] for step in changed)
+    details = {"title": f"files that undo {id} replaced", "session": "", "copy": "", "workspace": workspace.path}
+    steps = [{"path": step["path"], "new": step["old"]} for step in changed]
+    steps = save(saved, "applying", workspace, steps, details, [f"changed {name}" for name in names])
+    try:
+        with Tree(history.backup_of(id)) as backup:
+            Steps(saved, steps, workspace, backup, "old", "new").run()
+    except (OSError, WorkspaceError):
+        revert(workspace, saved)
+        raise
+    history.set_state(saved, "saved")
+    return f"replaced {', '.join(names)}; to get your version back: ask-tools undo {saved}"
+
+
 def revert(workspace: Tree, id: str) -> None:
     """Run the steps of a changeset backwards; paths with a content that is neither old nor new stay unchanged."""
+    journal = history.read_journal(id)
+    unchanged = journal.get("kept", [])
     with Tree(history.backup_of(id)) as backup:
-        steps = Steps(id, history.read_journal(id)["steps"], workspace, backup, "new", "old")
+        records = [step for step in _without_new_objects(journal["steps"]) if step["path"] not in unchanged]
         try:
-            skipped = steps.run()
+            skipped = [*unchanged, *Steps(id, records, workspace, backup, "new", "old").run()]
         except (OSError, WorkspaceError) as error:
             reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
             message = (
@@ -145,7 +202,7 @@ def revert(workspace: Tree, id: str) -> None:
                 f"keep them unchanged: `ask-tools undo --abandon {id}`. The old files are in {backup.path}"
             )
             raise WorkspaceError(message) from error
-    history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in skipped])
+    history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in named(skipped)])
     remove_tree(history.backup_of(id))
 
 

@@ -84,38 +84,43 @@ def stamps(copy: Tree, skip: Sequence[str]) -> dict[str, int]:
 
 
 def settled(stamps: Mapping[str, int]) -> dict[str, int]:
-    """Return stamps, with zero for the last tick of the clock.
+    """Return stamps, negative for the last tick of the clock.
 
     A change in the same tick would keep the stamp: these files are always compared.
     """
     latest = max(stamps.values(), default=0)
-    return {path: 0 if value == latest else value for path, value in stamps.items()}
+    return {path: -value if value == latest else value for path, value in stamps.items()}
 
 
 def compare(
     original: Tree,
     copy: Tree,
-    before: dict[str, int],
+    before: Mapping[str, int],
     skip: Sequence[str],
     after: dict[str, int] | None = None,
     unreadable: list[str] | None = None,
+    copied: Mapping[str, Sequence[Any]] | None = None,
 ) -> Changes:
     """Return what changed in a copy since it had the stamps `before`, and differs from the original now.
 
     Content is read only if the stamp of a file has changed. The stamps are added to `after`. Folders that cannot be
-    read are added to `unreadable`, or raise PermissionError.
+    read are added to `unreadable`, or raise PermissionError. `copied` are the states and hashes of what was copied.
     """
     result: list[Change] = []
     added: dict[str, State] = {}
     deleted: dict[str, State] = {}
     contents: dict[str, Fingerprint] = {}
-    for path, state, stamp in copy.scan(skip, unreadable):
-        if after is not None:
-            after[path] = stamp
-        if before.pop(path, None) == stamp or state.kind == "special":
-            continue
+    after = {} if after is None else after
+    for path, state in copy.scan_changed(before, after, skip, unreadable):
         old = _state(original, path)
-        new = contents[path] = copy.fingerprint(path)
+        if state.kind == "special":  # is never copied
+            if old is not None and old.kind != "special":
+                deleted[path] = old
+            continue
+        new = copy.fingerprint(path)
+        if copied and before.get(path) == -after[path] and _is_copied(copied.get(path), state, new):
+            continue  # what differs is the user's own change of the original
+        contents[path] = new
         if old is None or old.kind != state.kind:
             added[path] = state
             if old is not None:
@@ -124,7 +129,7 @@ def compare(
             result.append(_change("changed", path, path, old, state))
         elif stat.S_IMODE(state.mode) != stat.S_IMODE(old.mode) and state.kind != "link":
             result.append(_change("mode", path, path, old, state))
-    deleted |= {path: old for path in before if (old := _state(original, path))}
+    deleted |= {path: old for path in before.keys() - after.keys() if (old := _state(original, path))}
     for path, old_path in _renames(original, contents, added, deleted):
         result.append(_change("renamed", path, old_path, deleted.pop(old_path), added.pop(path)))
         contents[old_path] = None
@@ -132,6 +137,13 @@ def compare(
     result += [_change("deleted", path, path, state, None) for path, state in deleted.items()]
     fingerprints = {name: contents.get(name) for change in result for name in (change.path, change.old_path)}
     return Changes(result, original.path, copy.path, fingerprints)
+
+
+def _is_copied(record: Sequence[Any] | None, state: State, fingerprint: Fingerprint) -> bool:
+    """Return whether an entry of a copy is as it was copied; `record` is a state, and a hash that may be missing."""
+    if record is None or record[0] != state.mode:
+        return False
+    return state.kind == "folder" or (fingerprint is not None and record[-1] == fingerprint[2] != "")
 
 
 def _state(original: Tree, path: str) -> State | None:

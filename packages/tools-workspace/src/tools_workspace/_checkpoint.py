@@ -14,6 +14,8 @@ import os
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace as replace_fields
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,6 +28,7 @@ from tools_workspace._copy import TreeCopy
 from tools_workspace._entries import entries
 from tools_workspace._history import Changeset
 from tools_workspace._removal import remove_tree
+from tools_workspace._repository import head_changes, outer_repository
 from tools_workspace._steps import Steps
 from tools_workspace._tree import Tree, WorkspaceError
 from tools_workspace._workspace import COPY_DAYS, SIZE_LIMIT, Workspace, WorkspaceTooLargeError
@@ -39,6 +42,7 @@ GENERATED = frozenset((
 ))  # fmt: skip
 MAX_ENTRIES, MAX_BYTES = 2000, 20_000_000  # of a generated folder that is part of a checkpoint
 _TEMPORARY = re.compile(r"\.[0-9]{8}-[0-9]{6}-[0-9]{6}-[0-9a-f]{4}-[0-9]+\.tmp")
+_BUSY = "another process is in a turn with a checkpoint of this workspace"
 _ATTEMPTS = 3  # to record files that another program changes at the same moment
 
 
@@ -53,26 +57,34 @@ class Checkpoint:
     Workspace(".").undo(changeset.id)
     ```
 
-    `left_out` names large generated folders, such as `node_modules`, and what the user may not read: changes in them
-    cannot be undone. A workspace has one turn at a time.
+    `left_out` names large generated folders, such as `node_modules`, what the user may not read, and what the caller
+    leaves out: changes in them cannot be undone. A workspace has one turn at a time.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         *,
+        leave_out: Iterable[str] = (),
         limit: int | None = SIZE_LIMIT,
         on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """The first checkpoint takes `limit` and `on_progress`, as `Workspace.copy` does."""
+        """Leave out paths, such as a database that the caller writes during the turn.
+
+        The first checkpoint takes `limit` and `on_progress`, as `Workspace.copy` does.
+        """
         self.workspace = workspace
         self.left_out: list[str] = []
+        self._own = [os.path.relpath(path, workspace.path) for path in leave_out if is_inside(path, [workspace.path])]
         self._limit, self._on_progress = limit, on_progress
         name = hashlib.sha256(os.fsencode(workspace.path)).hexdigest()[:16]
         self._folder = os.path.join(_checkpoints_folder(), name)
         self._mirror = os.path.join(self._folder, "mirror")
         self._turn = ExitStack()  # holds the lock of a turn
+        self._repository: Path | None = None  # whose commits cannot be undone
+        self._head = (0, 0)
         self._current: dict[str, str] | None = None
+        self._stamps: Mapping[str, int] | None = None  # as stored; nobody else writes them during a turn
 
     def __enter__(self) -> Self:
         return self
@@ -93,15 +105,37 @@ class Checkpoint:
         with self._errors(), ExitStack() as stack:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             self._turn.close()
-            busy = "another process is in a turn with a checkpoint of this workspace"
-            stack.enter_context(history.locked(os.path.join(self._folder, "lock"), busy))
+            stack.enter_context(history.locked(os.path.join(self._folder, "lock"), _BUSY))
             os.utime(self._folder)
-            if self._read("stamps") is None:
-                self._copy()
+            self._stamps = self._read("stamps")
+            if self._stamps is None:
+                try:
+                    self._copy()
+                except BaseException:  # such as a full disk, which must not stay full
+                    remove_tree(self._mirror)
+                    raise
             changeset = self._advance(self._read("turn"))
             turn = {"id": history.new_id(), "title": title, "session": session}
             self._write("turn", turn)
             self._turn, self._current = stack.pop_all(), turn
+            self._repository = outer_repository(self.workspace.path)
+            self._head = head_changes(self._repository)
+            return changeset
+
+    def complete(self) -> Changeset | None:
+        """Return the changeset of a turn that was killed; None if there is no such turn.
+
+        What changed after the kill is part of it. Raises WorkspaceError while another process is in a turn.
+        """
+        if not os.path.isdir(self._folder):
+            return None
+        with self._errors(), history.locked(os.path.join(self._folder, "lock"), _BUSY):
+            turn = self._read("turn")
+            self._stamps = self._read("stamps")
+            if turn is None or self._stamps is None:
+                return None
+            changeset = self._advance(turn)
+            self._write("turn", None)
             return changeset
 
     def end(self) -> Changeset | None:
@@ -112,6 +146,10 @@ class Checkpoint:
             changeset = self._advance(self._current)
             self._write("turn", None)
             self._current = None
+        if changeset is not None and head_changes(self._repository) != self._head:
+            note = f"commits and branches stay: {self._repository} is outside of {self.workspace.path}"
+            history.set_state(changeset.id, changeset.state, [note])
+            changeset = replace_fields(changeset, notes=(note,))
         if changeset is not None:
             history.prune(self.workspace.keep_days, self.workspace.keep_bytes, changeset.id)
         return changeset
@@ -122,8 +160,8 @@ class Checkpoint:
         remove_tree(self._mirror)
         os.mkdir(self._mirror, 0o700)
         with Tree(self.workspace.path) as workspace, Tree(self._mirror) as mirror:
-            unreadable: list[str] = []
-            scanned = {path: (state, stamp) for path, state, stamp in workspace.scan(self._private(), unreadable)}
+            skip, unreadable = [*self._private(), *self._own], list[str]()
+            scanned = {path: (state, stamp) for path, state, stamp in workspace.scan(skip, unreadable)}
             generated = _generated({path: state.size for path, (state, _) in scanned.items()}, _ignored(workspace))
             scanned = {path: value for path, value in scanned.items() if not is_inside(path, generated)}
             size = sum(state.size for state, _ in scanned.values() if state.kind == "file")
@@ -132,10 +170,10 @@ class Checkpoint:
                     f"{self.workspace.path} has {size:,} bytes in {len(scanned):,} files: too large for a checkpoint"
                 )
                 raise WorkspaceTooLargeError(message)
-            copy = TreeCopy(workspace, mirror, self._on_progress)
+            copy = TreeCopy(workspace, mirror, self._on_progress, with_hashes=False)
             copy.run({path: state for path, (state, _) in scanned.items()}, unreadable)
-        self._write("left_out", sorted({*generated, *copy.unreadable}))
-        self._write("stamps", settled({path: scanned[path][1] for path in copy.originals}))
+        self._write("left_out", sorted({*generated, *copy.unreadable, *self._own}))
+        self._remember_stamps({path: scanned[path][1] for path in copy.originals})
 
     def _advance(self, turn: Mapping[str, str] | None) -> Changeset | None:
         """Bring the mirror up to date, and record the difference as the changeset of a turn, if there is one."""
@@ -146,10 +184,11 @@ class Checkpoint:
 
     def _compare(self, turn: Mapping[str, str] | None) -> Changeset | None:
         with Tree(self.workspace.path) as workspace, Tree(self._mirror) as mirror:
-            self.left_out = self._read("left_out") or []
+            known = [path for path in self._read("left_out") or () if os.path.lexists(f"{workspace.path}/{path}")]
+            self.left_out = sorted({*known, *self._own})
             stamps, unreadable = dict[str, int](), list[str]()
             skip = [*self._private(), *self.left_out]
-            changes = compare(mirror, workspace, self._read("stamps") or {}, skip, stamps, unreadable)
+            changes = compare(mirror, workspace, self._stamps or {}, skip, stamps, unreadable)
             generated = _generated({change.path: change.size for change in changes}, _ignored(workspace))
             self.left_out = sorted({*self.left_out, *generated, *unreadable})
             for folder in generated:
@@ -171,9 +210,9 @@ class Checkpoint:
                     remove_tree(history.folder_of(id))
                 raise
             self._write("left_out", self.left_out)
-            self._write(
-                "stamps", settled({path: stamp for path, stamp in stamps.items() if not is_inside(path, generated)})
-            )
+            if generated:
+                stamps = {path: stamp for path, stamp in stamps.items() if not is_inside(path, generated)}
+            self._remember_stamps(stamps)
         return history.open_changeset(self.workspace.path, id) if turn is not None and (paths or is_recorded) else None
 
     def _update(self, id: str, steps: Iterable[dict[str, Any]], mirror: Tree, workspace: Tree) -> None:
@@ -190,6 +229,12 @@ class Checkpoint:
         Steps(id, records, mirror, workspace, "old", "new").run()
         self._write("updating", False)
 
+    def _remember_stamps(self, stamps: Mapping[str, int]) -> None:
+        """Store the stamps of the workspace, unless they are the stored ones."""
+        if self._stamps != (now := settled(stamps)):
+            self._write("stamps", now)
+            self._stamps = now
+
     def _private(self) -> list[str]:
         """Return the user's own folders in the workspace, such as the folder of checkpoints."""
         path = self.workspace.path
@@ -204,7 +249,7 @@ class Checkpoint:
             return None
 
     def _write(self, name: str, content: object) -> None:
-        if self._read(name) != content:
+        if name == "stamps" or self._read(name) != content:
             replace(os.path.join(self._folder, f"{name}.json"), json.dumps(content).encode())
 
     @contextmanager
@@ -212,10 +257,13 @@ class Checkpoint:
         try:
             yield
         except OSError as error:
-            raise WorkspaceError(f"no checkpoint: {error.strerror}: {error.filename}") from error
+            raise WorkspaceError(f"no checkpoint: {error.strerror}: {error.filename or self._folder}") from error
 
 
 def _is_left_out(change: Change, folders: Sequence[str]) -> bool:
+    """Return whether a change is in folders that are left out, or of a temporary file of an undo that was killed."""
+    if _TEMPORARY.fullmatch(change.path.rpartition("/")[2]):
+        return True
     return is_inside(change.path, folders) and is_inside(change.old_path, folders)
 
 

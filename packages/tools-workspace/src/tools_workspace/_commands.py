@@ -1,7 +1,8 @@
-"""`ask-tools changes`, `apply` and `undo`: show copies of the workspace, apply their changes, and undo them."""
+"""`ask-tools changes` and `apply`: show copies of the workspace, and apply their changes."""
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 
@@ -19,7 +20,10 @@ from tools_core.command import (
 from tools_workspace._change import Change
 from tools_workspace._history import local_time
 from tools_workspace._tree import WorkspaceError
+from tools_workspace._undo import configure_undo
 from tools_workspace._workspace import Workspace, WorkspaceCopy, WorkspaceTooLargeError
+
+__all__ = ["configure_apply", "configure_changes", "configure_undo"]
 
 
 def configure_changes(parser: ArgumentParser) -> None:
@@ -54,22 +58,6 @@ def configure_apply(parser: ArgumentParser) -> None:
     parser.add_argument("--keep", action="store_true", help="keep the copy although all changes are applied")
     parser.add_argument("--protected", action="store_true", help="apply changes of protected files without a question")
     parser.set_defaults(run=_apply, intermixed=True)
-
-
-def configure_undo(parser: ArgumentParser) -> None:
-    """Add the arguments of `undo`."""
-    parser.description = "Restore the content of the workspace from before changes were applied."
-    parser.epilog = (
-        "Exit codes: 0 success, 1 a file changed since, or there is nothing to undo.\n\nexamples:\n"
-        "  ask-tools undo --list"
-    )
-    parser.add_argument("id", metavar="ID", nargs="?", help="the changeset; by default the latest")
-    parser.add_argument("--list", action="store_true", help="list the changesets of the workspace")
-    text = "give up an application or undo that cannot finish: its files stay unchanged"
-    parser.add_argument("--abandon", action="store_true", help=text)
-    parser.add_argument("--workspace", metavar="DIR", help="the workspace; by default the current folder")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=_undo)
 
 
 def _add_copy(parser: ArgumentParser) -> None:
@@ -146,8 +134,9 @@ def _apply(options: Namespace) -> int:
     try:
         changes = copy.changes()
         copy.check_shown(changes)
-        selected = changes.select(options.paths) if options.paths else list(changes)
-        selected, left = (selected, []) if options.protected else _confirmed(selected, options.paths)
+        paths = [_inside(copy, path) for path in options.paths]
+        selected = changes.select(paths) if paths else list(changes)
+        selected, left = (selected, []) if options.protected else _confirmed(selected, paths)
         changeset = copy.apply(selected, shown=changes, title="ask-tools apply")
         if not copy.changes() and not options.keep:
             copy.discard()
@@ -167,6 +156,11 @@ def _apply(options: Namespace) -> int:
     return 0
 
 
+def _inside(copy: WorkspaceCopy, path: str) -> str:
+    """Return a path as changes name it: relative to the workspace."""
+    return os.path.normpath(os.path.relpath(path, copy.workspace.path) if os.path.isabs(path) else path)
+
+
 def _confirmed(selected: list[Change], named: list[str]) -> tuple[list[Change], list[Change]]:
     """Ask on the terminal about protected changes that are not named; return the changes to apply, and the others."""
     protected = [change for change in selected if change.mark == "protected" and change.path not in named]
@@ -177,25 +171,3 @@ def _confirmed(selected: list[Change], named: list[str]) -> tuple[list[Change], 
     if answer_on_terminal(question) == "yes":
         return selected, []
     return [change for change in selected if change not in protected], protected
-
-
-def _undo(options: Namespace) -> int:
-    try:
-        workspace = Workspace(options.workspace)
-        if options.list:
-            changesets = workspace.changesets()
-            if options.json:
-                write_json([changeset.to_dict() for changeset in changesets])
-            else:
-                write("\n".join(map(str, changesets)) or f"no changesets in {workspace.path}")
-            return 0
-        changeset = workspace.abandon(options.id) if options.abandon else workspace.undo(options.id)
-    except WorkspaceError as error:
-        raise CommandError(str(error), status=1) from error
-    if options.json:
-        write_json(changeset.to_dict())
-    elif options.abandon:
-        write("\n".join([*changeset.changes, f"abandoned {changeset.id}"]))
-    else:
-        write(f"undone {counted(len(changeset.changes), 'change')} of {changeset.id}")
-    return 0

@@ -23,16 +23,24 @@ class TreeCopy:
     """The copy of a tree into an empty folder.
 
     `originals` are the states of the copied entries, with a hash of the content, or the target of a link; the hash is
-    empty if it is not known. `special` are sockets, pipes and devices, and `unreadable` what the user may not read.
+    empty if it is not known, or not asked for. `special` are sockets, pipes and devices, and `unreadable` what the user
+    may not read.
     """
 
-    def __init__(self, source: Tree, target: Tree, on_progress: Callable[[int, int], object] | None = None) -> None:
+    def __init__(
+        self,
+        source: Tree,
+        target: Tree,
+        on_progress: Callable[[int, int], object] | None = None,
+        *,
+        with_hashes: bool = True,
+    ) -> None:
         self.originals: dict[str, tuple[State, str]] = {}
         self.special: list[str] = []
         self.unreadable: list[str] = []
         self._source, self._target, self._on_progress = source, target, on_progress
         self._links: dict[tuple[int, int], str] = {}  # hard links, by device and inode
-        self._copier = FileCopier()
+        self._copier = FileCopier(with_hashes=with_hashes)
 
     def run(self, tree: Mapping[str, State], unreadable: Iterable[str] = ()) -> None:
         """Copy scanned entries; deleted ones are left out."""
@@ -93,8 +101,8 @@ class TreeCopy:
 class FileCopier:
     """Copies single files; it remembers whether the file system shares blocks."""
 
-    def __init__(self) -> None:
-        self._can_share = True
+    def __init__(self, *, with_hashes: bool = True) -> None:
+        self._can_share, self._with_hashes = True, with_hashes
 
     def copy(self, path: str, source: tuple[int, str], target: tuple[int, str], *, times: bool = False) -> str:
         """Copy a regular file to a new name in another folder; return the hash of its content, empty for a large file.
@@ -110,9 +118,13 @@ class FileCopier:
     def _copy_content(self, path: str, old: BinaryIO, new: BinaryIO) -> str:
         size = os.fstat(old.fileno()).st_size
         is_shared = size > 0 and self._can_share and self._share(old, new)
-        if size > MAX_HASHED:
+        if size > MAX_HASHED or (is_shared and not self._with_hashes):
             if not is_shared:
                 _copy_extents(old.fileno(), new.fileno(), size)
+            return ""
+        if not self._with_hashes:
+            while chunk := old.read(_CHUNK):
+                _write(new.fileno(), chunk)
             return ""
         return content_hash(path, old, None if is_shared else partial(_write, new.fileno()))
 

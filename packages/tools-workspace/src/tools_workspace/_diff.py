@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import io
 import struct
@@ -12,16 +13,27 @@ from tools_workspace._change import Change
 from tools_workspace._tree import Fingerprint, Tree, content_hash
 
 TEXT_LIMIT = 1_000_000  # bytes of a file that is compared line by line
+_MARKS = (  # the longer ones first: UTF-32 begins like UTF-16
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_CONTROLS = bytes(byte for byte in range(32) if byte not in b"\t\n\f\r\b\x1b")
 _SEPARATOR = "\0"  # of lines that are compared as one
 _NO_NEWLINE = "\\ No newline at end of file"
 
 
 class _Text(NamedTuple):
-    """The lines of a file, and the text after the last of them; `ends` is LF, CRLF or mixed, or empty without lines."""
+    """The lines of a file, and the text after the last of them; `ends` is LF, CRLF or mixed, or empty without lines.
+
+    `encoding` is empty for ASCII alone.
+    """
 
     lines: list[str]
     last: str
     ends: str
+    encoding: str
 
 
 def diff(change: Change, original: Tree, copy: Tree, shown: Fingerprint) -> str:
@@ -53,8 +65,11 @@ def _diff(change: Change, original: Tree, copy: Tree, shown: Fingerprint) -> str
     rows = difflib.unified_diff(_rows(before, is_plain), _rows(after, is_plain), *names, lineterm="")
     lines = [visible(line, keep_layout=True) for row in rows for line in row.split(_SEPARATOR)]
     has_new_ends = {before.ends, after.ends} == {"LF", "CRLF"}
-    if has_new_ends:
-        lines.insert(0, f"{change}  (line endings: {before.ends} -> {after.ends})")
+    news = [f"line endings: {before.ends} -> {after.ends}"] if has_new_ends else []
+    if before.encoding != after.encoding and before.encoding and after.encoding:
+        news.append(f"encoding: {before.encoding} -> {after.encoding}")
+    if news:
+        lines.insert(0, f"{change}  ({', '.join(news)})")
     elif change.mark:
         lines.insert(0, str(change))
     return "\n".join(lines) or str(change)
@@ -71,17 +86,30 @@ def _read(tree: Tree, path: str) -> bytes | None:
 
 
 def _text(data: bytes | None) -> _Text | None:
-    if data is None or b"\0" in data:
+    decoded = None if data is None else _decoded(data)
+    if decoded is None:
         return None
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+    text, encoding = decoded
     lines = text.split("\n")
     ended, last = lines[:-1], lines[-1]
     count = sum(line.endswith("\r") for line in ended)
     ends = "" if not ended else "LF" if count == 0 else "CRLF" if count == len(ended) else "mixed"
-    return _Text(ended, last, ends)
+    return _Text(ended, last, ends, encoding)
+
+
+def _decoded(data: bytes) -> tuple[str, str] | None:
+    """Return the text of a file and its encoding, which is empty for ASCII; None for a binary file."""
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "")
+    if b"\0" in data and not marked:
+        return None
+    try:
+        if marked:
+            return data.decode(marked).removeprefix("\ufeff"), marked
+        return data.decode(), "" if data.isascii() else "utf-8"
+    except UnicodeDecodeError:
+        is_binary = marked or len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 20
+        # A guess, in which different bytes stay different.
+        return None if is_binary else (data.decode("cp1252", "surrogateescape"), "cp1252")
 
 
 def _rows(text: _Text, is_plain: bool) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tools_core.command import counted
 from tools_core.text import visible
 from tools_workspace._change import Change
+from tools_workspace._repository import repository_of
 from tools_workspace._tree import Tree
 
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38,62})")
@@ -39,22 +40,14 @@ def entries(changes: Iterable[Change], copy: Tree) -> list[Entry]:
     """Return the entries of changes, in their order; a repository is at the place of its first change."""
     result: dict[str, list[Change]] = {}
     for change in changes:
-        repository = _repository(change)
+        repository = "" if change.mark else repository_of(change.path)
         result.setdefault(f"{repository}/" if repository else f"{change.kind} {change.path}", []).append(change)
     listed = []
     for group in result.values():
-        repository = _repository(group[0])
+        repository = "" if group[0].mark else repository_of(group[0].path)
         text = _describe(repository, group, copy) if repository else str(group[0])
         listed.append(Entry(text=text, changes=tuple(group), is_repository=bool(repository)))
     return listed
-
-
-def _repository(change: Change) -> str:
-    """Return the git directory to whose data a change belongs; nothing for other files, and for its control files."""
-    if change.mark:
-        return ""
-    parts = change.path.split("/")
-    return "/".join(parts[: parts.index(".git") + 1]) if ".git" in parts else ""
 
 
 def _describe(repository: str, changes: Sequence[Change], copy: Tree) -> str:

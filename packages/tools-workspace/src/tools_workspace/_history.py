@@ -5,27 +5,32 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tools_core.command import counted
-from tools_core.files import replace, state_path
+from tools_core.files import is_inside, replace, state_path
 from tools_workspace._removal import remove_tree
 from tools_workspace._tree import WorkspaceError
 
 UNFINISHED = ("applying", "undoing")
+_ID = "%Y%m%d-%H%M%S-%f"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changeset:
-    """Changes that were applied: `state` is `applying`, `applied`, `undoing`, `undone` or `abandoned`.
+    """Changes that were applied: `state` is `applying`, `applied`, `undoing`, `undone`, `abandoned` or `saved`.
 
-    `changes` has a line for each change, `title` is the command, `session` the agent's session, `copy` the id of the
-    copy, and `time` is in seconds since 1970.
+    `saved` are files of the user that an undo has replaced: `undo` with the id brings them back.
+
+    `changes` has a line for each change, `notes` say which files were skipped, replaced or left. `title` is the
+    command, `session` the agent's session, `copy` the id of the copy, empty for a turn in the workspace itself, and
+    `time` is in seconds since 1970.
     """
 
     id: str
@@ -36,10 +41,16 @@ class Changeset:
     copy: str
     state: str
     changes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def can_be_undone(self) -> bool:
+        """True unless the changeset is undone, or is not one of an agent."""
+        return self.state not in ("undone", "abandoned", "saved")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the changeset as plain JSON."""
-        return asdict(self) | {"changes": list(self.changes)}
+        return asdict(self) | {"changes": list(self.changes), "notes": list(self.notes)}
 
     def __str__(self) -> str:
         session = f"session {self.session}" if self.session else ""
@@ -63,8 +74,12 @@ def backup_of(id: str) -> str:
 
 
 def new_id() -> str:
-    """Return an id that sorts by time."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}-{os.urandom(2).hex()}"
+    """Return an id that sorts by time, and after all changesets, also if the clock was set back."""
+    id = f"{datetime.now(UTC):{_ID}}"
+    if (latest := next(iter(names_in(state_path("changes"))), "")[: len(id)]) >= id:
+        with suppress(ValueError):
+            id = f"{datetime.strptime(latest, _ID).replace(tzinfo=UTC) + timedelta(microseconds=1):{_ID}}"
+    return f"{id}-{os.urandom(2).hex()}"
 
 
 def names_in(folder: str) -> list[str]:
@@ -81,9 +96,14 @@ def write_journal(id: str, journal: dict[str, Any]) -> None:
 
 
 def set_state(id: str, state: str, notes: Sequence[str] = ()) -> None:
-    """Record the state of a changeset, and lines to add to its changes."""
+    """Record the state of a changeset, and lines to add to its notes."""
     journal = read_journal(id)
-    write_journal(id, journal | {"state": state, "changes": [*journal["changes"], *notes]})
+    write_journal(id, journal | {"state": state, "notes": [*journal.get("notes", ()), *notes]})
+
+
+def set_kept(id: str, paths: Sequence[str]) -> None:
+    """Record the paths that an undo leaves unchanged."""
+    write_journal(id, read_journal(id) | {"kept": list(paths)})
 
 
 def read_journal(id: str) -> dict[str, Any]:
@@ -103,7 +123,8 @@ def changesets(workspace: str | None = None) -> list[Changeset]:
             continue  # killed before anything was applied, or removed meanwhile
         if workspace is None or journal["workspace"] == workspace:
             fields = {key: journal[key] for key in ("workspace", "time", "title", "session", "copy", "state")}
-            result.append(Changeset(id=id, changes=tuple(journal["changes"]), **fields))
+            notes = tuple(journal.get("notes", ()))
+            result.append(Changeset(id=id, changes=tuple(journal["changes"]), notes=notes, **fields))
     return result
 
 
@@ -140,10 +161,13 @@ def open_changeset(workspace: str, id: str | None) -> Changeset:
     """Return a changeset of a workspace by its id, or the latest one that can be undone."""
     candidates = changesets(workspace)
     for changeset in candidates:
-        if changeset.id == id or (id is None and changeset.state not in ("undone", "abandoned")):
+        if changeset.id == id or (id is None and changeset.can_be_undone):
             return changeset
     if id is None:
-        raise WorkspaceError(f"nothing to undo in {workspace}")
+        others = (each.workspace for each in changesets() if each.can_be_undone)
+        near = next((other for other in others if is_inside(workspace, [other]) or is_inside(other, [workspace])), None)
+        hint = f"; for {near}: ask-tools undo --workspace {shlex.quote(near)}" if near else ""
+        raise WorkspaceError(f"nothing to undo in {workspace}{hint}")
     raise WorkspaceError(f"there is no changeset {id} of {workspace}; ask-tools undo --list shows them")
 
 

@@ -31,9 +31,19 @@ class Steps:
     """The steps of a changeset in one direction: from the content `before` to the content `after`, of `source`."""
 
     def __init__(
-        self, id: str, records: Sequence[Mapping[str, Any]], workspace: Tree, source: Tree, before: str, after: str
+        self,
+        id: str,
+        records: Sequence[Mapping[str, Any]],
+        workspace: Tree,
+        source: Tree,
+        before: str,
+        after: str,
+        *,
+        keep_owners: bool = False,
     ) -> None:
+        """Take the owners of files from `source`, or with `keep_owners` from the old files and the folders."""
         self._workspace, self._source = workspace, source
+        self._keep_owners = keep_owners and os.geteuid() == 0
         self._copier = FileCopier()
         self._paths = {record["path"] for record in records}
         self._steps = [
@@ -56,7 +66,7 @@ class Steps:
 
     def _replace(self, steps: Sequence[_Step]) -> list[str]:
         """Run steps; return the paths of new files at which folders with other files stayed."""
-        files = [step for step in steps if step.after and not is_folder(step.after)]
+        files = [step for step in steps if step.after and step.after[0] in ("file", "link")]
         files = [step for step in files if not same(self._workspace.fingerprint(step.path, self._paths), step.after)]
         folders = [step for step in steps if is_folder(step.after)]
         occupied = []
@@ -106,7 +116,7 @@ class Steps:
                 os.symlink(str(content), name, dir_fd=folder)
             elif self._source.kind(step.path) != kind or self._copy(step, folder, name) != (mode, content):
                 raise WorkspaceError(f"{step.path} changed since it was shown, so nothing was applied")
-            if os.geteuid() == 0:
+            if self._keep_owners:
                 _keep_owner(folder, old, name)
 
     def _copy(self, step: _Step, folder: int, name: str) -> tuple[int, str]:

@@ -10,13 +10,14 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import PurePath
 from types import TracebackType
 from typing import BinaryIO, NamedTuple, Self, TypeAlias
 
 from tools_core.linux import RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, openat2
+from tools_workspace._repository import is_git_index, staged
 
 # The kind, the mode, and the content or the target of a path, to compare two places; None for nothing.
 Fingerprint: TypeAlias = Sequence[str | int] | None
@@ -30,6 +31,7 @@ _RESOLVE = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS
 # The system has no such call, or a container forbids it; or the path is too long for one call.
 _TO_WALK = (errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG)
 _CHUNK = 1 << 20
+_KIND = 0o170000  # the bits of a mode that say file, folder or link
 
 
 class WorkspaceError(Exception):
@@ -129,28 +131,51 @@ class Tree:
 
         Folders that cannot be read are added to `unreadable`, or raise PermissionError.
         """
+        stamps: dict[str, int] = {}
+        for path, state in self.scan_changed({}, stamps, skip, unreadable):
+            yield path, state, stamps[path]
+
+    def scan_changed(
+        self,
+        before: Mapping[str, int],
+        after: dict[str, int],
+        skip: Iterable[str] = (),
+        unreadable: list[str] | None = None,
+    ) -> Iterator[tuple[str, State]]:
+        """Yield the path and the state of what has another stamp than `before`, and add all stamps to `after`."""
         skipped = frozenset(skip)
         pending = [""]
         while pending:
-            prefix = pending.pop()
+            folder = pending.pop()
             try:
-                with self.folder(prefix.rstrip("/")) as descriptor, os.scandir(descriptor) as entries:
-                    for entry in entries:  # of a descriptor: its states are read faster
-                        path = prefix + entry.name
-                        if path in skipped:
-                            continue
-                        with suppress(FileNotFoundError):
-                            info = entry.stat(follow_symlinks=False)
-                            yield path, State.of(info), stamp(info)
-                            if entry.is_dir(follow_symlinks=False):
-                                pending.append(f"{path}/")
+                yield from self._scan_folder(folder, before, after, skipped, pending)
             except PermissionError:
                 if unreadable is None:
                     raise
-                unreadable.append(prefix.rstrip("/"))
+                unreadable.append(folder)
             except OSError as error:  # deleted meanwhile, or a link now
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                     raise
+
+    def _scan_folder(
+        self, folder: str, before: Mapping[str, int], after: dict[str, int], skipped: frozenset[str], pending: list[str]
+    ) -> Iterator[tuple[str, State]]:
+        """Scan one folder, and add its folders to `pending`; a checkpoint of many files takes the time of this loop."""
+        prefix = f"{folder}/" if folder else ""
+        with self.folder(folder) as descriptor, os.scandir(descriptor) as entries:
+            for entry in entries:  # of a descriptor: its states are read faster
+                path = prefix + entry.name
+                if path in skipped:
+                    continue
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                after[path] = now = stamp(info)
+                if before.get(path) != now:
+                    yield path, State.of(info)
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(path)
 
     def fingerprint(self, path: str, replaced: Iterable[str] = ()) -> Fingerprint:
         """Return the fingerprint of a path: BEYOND behind a link, unless that link is among the `replaced` ones."""
@@ -211,12 +236,13 @@ def open_file(folder: int, name: str) -> int:
 
 def stamp(info: os.stat_result) -> int:
     """Return a number that changes with a file: the time of any change, which programs cannot set; a folder's mode."""
-    return info.st_mode if stat.S_ISDIR(info.st_mode) else info.st_ctime_ns
+    mode = info.st_mode
+    return mode if mode & _KIND == stat.S_IFDIR else info.st_ctime_ns
 
 
 def same(first: Fingerprint, second: Fingerprint) -> bool:
-    """Return whether two places hold the same; a folder may have another mode."""
-    pair = [None if content is None else list(content) for content in (first, second)]
+    """Return whether two places hold the same; a folder may have another mode, and a pipe counts as nothing."""
+    pair = [None if content is None or content[0] == "special" else list(content) for content in (first, second)]
     return pair[0] == pair[1] or (is_folder(first) and is_folder(second))
 
 
@@ -237,25 +263,5 @@ def content_hash(path: str, file: BinaryIO, each: Callable[[bytes], object] | No
         digest.update(b"" if is_index else chunk)
         if each is not None:
             each(chunk)
-    digest.update(_staged(bytes(index)))
+    digest.update(staged(bytes(index)))
     return digest.hexdigest()
-
-
-def is_git_index(path: str) -> bool:
-    """Return whether a file lists what is staged in a repository: `git status` rewrites it with the times of files."""
-    return path.endswith("/index") and "/.git/" in f"/{path}"
-
-
-def _staged(index: bytes) -> bytes:
-    """Return the entries of an index without the times, sizes and numbers of files; other formats unchanged."""
-    if not index.startswith(b"DIRC\0\0\0\2"):
-        return index
-    result = []
-    start = 12
-    for _ in range(int.from_bytes(index[8:12], "big")):
-        end = index.find(b"\0", start + 62)  # of the path
-        if end < 0:
-            return index
-        result.append(index[start + 24 : start + 28] + index[start + 40 : end + 1])
-        start += (end - start + 8) // 8 * 8
-    return b"".join(result)

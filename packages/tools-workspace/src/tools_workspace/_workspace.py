@@ -148,8 +148,14 @@ class Workspace:
         """Return the applied changes, the latest first."""
         return changesets(self.path)
 
-    def undo(self, id: str | None = None) -> Changeset:
+    def undo(self, id: str | None = None, *, conflicts: _apply.Conflicts | _apply.Choose = "refuse") -> Changeset:
         """Restore the content from before a changeset, by default the latest applied one, and return it.
+
+        Args:
+            id: The changeset.
+            conflicts: What becomes of files that changed since: `"keep"` leaves them unchanged, `"overwrite"` restores
+                them, too, and saves what they have now as a changeset that can be undone; a function of their paths
+                chooses.
 
         Raises:
             ConflictError: A file changed since; nothing was undone.
@@ -157,13 +163,13 @@ class Workspace:
         """
         with self._locked("nothing was undone") as workspace:
             id = _history.open_changeset(self.path, id).id
-            _apply.undo(workspace, id)
+            _apply.undo(workspace, id, conflicts)
             return _history.open_changeset(self.path, id)
 
     def abandon(self, id: str | None = None) -> Changeset:
         """Give up an application or undo that cannot finish: its files stay unchanged. Return the changeset.
 
-        Its `changes` say which content each file has. By default the latest unfinished changeset.
+        Its `notes` say which content each file has. By default the latest unfinished changeset.
 
         Raises:
             WorkspaceError: There is no such changeset, or it is finished.
@@ -226,7 +232,7 @@ class WorkspaceCopy:
         try:
             os.utime(self._folder)  # it is in use
             with Tree(self.workspace.path) as original, Tree(self.path) as copy:
-                return compare(original, copy, before, self._skip)
+                return compare(original, copy, before, self._skip, copied=_read(self._folder, "originals"))
         except OSError as error:  # such as a folder that tools made unreadable
             raise WorkspaceError(f"the copy cannot be read: {error.strerror}: {error.filename}") from error
 
@@ -237,11 +243,11 @@ class WorkspaceCopy:
     def check_shown(self, changes: Changes) -> None:
         """Raise WorkspaceError if changes differ from the last ones that a person has seen."""
         try:
-            shown = _read(self._folder, "shown")
+            fingerprints = _read(self._folder, "shown")
         except FileNotFoundError:  # nothing was shown
             return
         now = json.loads(json.dumps(changes.fingerprints))
-        if changed := [path for path in now if path not in shown or shown[path] != now[path]]:
+        if changed := [path for path in now if path not in fingerprints or fingerprints[path] != now[path]]:
             raise WorkspaceError(f"the copy changed since its changes were shown; look again: {', '.join(changed)}")
 
     def apply(
