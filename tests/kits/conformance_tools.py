@@ -1,4 +1,4 @@
-"""The tools that the kit calls, at module level, where other processes find them."""
+"""The tools that `runtime_conformance` calls, in a module that other processes find."""
 
 from __future__ import annotations
 

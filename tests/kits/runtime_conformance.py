@@ -1,4 +1,4 @@
-"""The behaviour that every runtime shares."""
+"""The behaviour that every runtime shares: test classes inherit it, and return an Executor."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
-import pluggy
+import conformance_tools as tools
 import pytest
 
 from tools_core import Context, Result, Tool, ToolCall
-from tools_testing._conformance import _tools as tools
-from tools_testing._observe import within
+from tools_core.threads import in_thread
+from tools_runtime import Executor, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
@@ -26,16 +26,6 @@ _HANGING = 60.0  # seconds
 _SOON = 5.0
 _LIMIT = 0.2
 _TOOLS = [tool for tool in vars(tools).values() if isinstance(tool, Tool)]
-_hookimpl = pluggy.HookimplMarker("ask_tools")  # that of tools_runtime, which this package does not need
-
-
-class _Executor(Protocol):
-    """The part of `tools_runtime.Executor` that the kit uses."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
-    def execute(self, calls: Sequence[ToolCall], context: Context | None = None) -> _Pairs: ...
-    async def aexecute(self, calls: Sequence[ToolCall], context: Context | None = None) -> _Pairs: ...
 
 
 class RuntimeConformance(ABC):
@@ -58,7 +48,7 @@ class RuntimeConformance(ABC):
     _is_async = False
 
     @abstractmethod
-    def executor(self, tools: Sequence[Tool], hooks: Sequence[object]) -> _Executor:
+    def executor(self, tools: Sequence[Tool], hooks: Sequence[object]) -> Executor:
         """Return an executor with these tools and hooks, and with the runtime under test."""
 
     @pytest.fixture(autouse=True, params=["execute", "aexecute"])
@@ -78,7 +68,7 @@ class RuntimeConformance(ABC):
                     return asyncio.run(executor.aexecute(batch, context))
                 return executor.execute(batch, context)
 
-        pairs = within(_HANGING, execute)
+        pairs = in_thread(execute).result(_HANGING)
         assert [call.id for call, _ in pairs] == ids
         return [result for _, result in pairs]
 
@@ -211,7 +201,7 @@ class RuntimeConformance(ABC):
         received: list[Result] = []
 
         class Doubling:
-            @_hookimpl
+            @hookimpl
             def around_tool_call(self, call: ToolCall) -> Generator[Any, Result, Result]:
                 received.append((yield))
                 result = yield ToolCall(call.id, "add", {"a": 2, "b": 2})
@@ -236,7 +226,7 @@ class _Listener:
         self.events: list[Any] = []
         self._context = cancels
 
-    @_hookimpl
+    @hookimpl
     def on_event(self, event: Any) -> None:
         self.events.append(event)
         if event.kind == "progress" and self._context is not None:
