@@ -6,11 +6,15 @@ import asyncio
 import copy
 import itertools
 import os
+import re
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Network
 from typing import Annotated, Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -496,3 +500,23 @@ def test_checking_does_not_change_the_tool():
     before, attributes = sound.definition, copy.copy(vars(sound))
     check_tool(sound)
     assert (sound.definition, vars(sound)) == (before, attributes)
+
+
+@pytest.mark.parametrize(("hints", "broken"), [({"idempotent": False}, []), ({}, ["results_are_repeatable"])])
+def test_a_clock_keeps_its_contract_if_it_says_that_it_is_not_idempotent(hints, broken):
+    @tool(read_only=True, **hints)
+    def now() -> int:
+        """Return the time in nanoseconds."""
+        return time.monotonic_ns()
+
+    assert broken_promises(check_tool(now)) == broken
+
+
+@pytest.mark.parametrize("hint", [ZoneInfo, IPv4Interface, IPv6Network, re.Pattern])
+def test_a_parameter_of_the_standard_library_gets_values_that_it_accepts(hint):
+    def take(value):
+        """Take a value, and return it as text."""
+        return str(value)
+
+    take.__annotations__ = {"value": Annotated[hint, "A value to take"], "return": str}
+    assert_contract(tool(take, read_only=True))

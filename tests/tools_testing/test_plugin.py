@@ -169,6 +169,7 @@ def test_one(call_tool, tool_context):
     assert process.returncode == 0, process.stdout
 
 
+@pytest.mark.slow
 def test_the_contract_of_a_tool_is_checked_without_a_test_file(run_pytest):
     process = run_pytest("--tool-contract=list_directory", "-v", "-rs")
     assert process.returncode == 0, process.stdout
@@ -191,6 +192,24 @@ def test_patterns_choose_tools_and_pytest_options_choose_promises(run_pytest):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("patterns", "tools"),
+    [
+        (["--tool-contract=tools-workspace"], 0),
+        (["--tool-contract=tools-filesystem"], 11),
+        (["--tool-contract=tools-filesystem:glob,./rain.py"], 3),
+        (["--tool-contract=rain.py:rain", "--tool-contract=gl?b"], 2),
+    ],
+)
+def test_the_patterns_of_all_commands_choose_the_tools_of_the_contract(run_pytest, patterns, tools):
+    file = (
+        "from tools_core import tool\n@tool(read_only=True)\ndef {}() -> int:\n    'Return a number.'\n    return 1\n"
+    )
+    process = run_pytest(*patterns, "-k", "description_is_present", rain=file.format("rain") + file.format("snow"))
+    assert (f"{tools} passed" in process.stdout) == bool(tools), process.stdout
+
+
+@pytest.mark.slow
 def test_the_contract_is_checked_together_with_the_tests_of_a_suite(run_pytest):
     process = run_pytest("--tool-contract=list_directory", test_it="def test_one(): pass")
     assert f"collected {len(CONTRACT) + 1} items" in process.stdout
@@ -202,7 +221,7 @@ def test_the_contract_is_checked_together_with_the_tests_of_a_suite(run_pytest):
 def test_an_unknown_tool_is_a_usage_error(run_pytest):
     process = run_pytest("--tool-contract=reed_file")
     assert process.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "no installed tool is called 'reed_file'" in process.stdout and "read_file" in process.stdout
+    assert 'no tool or package "reed_file"' in process.stdout and "read_file" in process.stdout
 
 
 @pytest.fixture
@@ -270,44 +289,67 @@ SNAPSHOT = (
     HEAD
     + """
 def test_definition(tool_snapshot):
-    tool_snapshot(repeat{option})
+    tool_snapshot(repeat)
 """
 )
 
 
 @pytest.mark.slow
 def test_a_definition_is_recorded_and_then_compared(run_pytest, tmp_path):
-    text = SNAPSHOT.replace("{option}", "")
-    record = tmp_path / "suite" / "__tool_snapshots__" / "repeat.json"
-    process = run_pytest(test_it=text)
+    record = tmp_path / "suite" / "__tool_snapshots__" / "test_it" / "repeat.json"
+    process = run_pytest(test_it=SNAPSHOT)
     assert "`repeat` has no recorded definition: run pytest --tool-snapshot-update" in process.stdout
     assert not record.exists()
     process = run_pytest("--tool-snapshot-update")
     assert process.returncode == 0 and f"recorded: {record}" in process.stdout
     assert json.loads(record.read_text(encoding="utf-8"))["name"] == "repeat"
     assert run_pytest().returncode == 0
+    changed = SNAPSHOT.replace("times: Annotated[int,", "count: Annotated[int,").replace("times", "count")
+    process = run_pytest(test_it=changed)
+    assert "the definition of `repeat` has changed:" in process.stdout
+    assert '-      "times": {' in process.stdout and '+      "count": {' in process.stdout
+    process = run_pytest("--tool-snapshot-update")
+    assert f"updated: {record}" in process.stdout
+    assert run_pytest().returncode == 0
     assert [path.name for path in record.parent.iterdir()] == ["repeat.json"]
 
 
-@pytest.mark.slow
-def test_a_breaking_change_fails_with_the_reason(run_pytest):
-    text = SNAPSHOT.replace("{option}", ", allow_compatible=True")
-    run_pytest("--tool-snapshot-update", test_it=text)
-    process = run_pytest(
-        test_it=text.replace("times: Annotated[int,", "count: Annotated[int,").replace("times", "count")
-    )
-    assert "the change is breaking" in process.stdout
-    assert "breaking: arguments.times was removed" in process.stdout
-    assert "compatible: arguments.count was added, and is optional" in process.stdout
-    process = run_pytest("--tool-snapshot-update")
-    assert "updated: " in process.stdout and "breaking: arguments.times was removed" in process.stdout
-    assert run_pytest().returncode == 0
+INSTALLED = "def test_installed(tool_snapshot, call_tool):\n    from tools_core import registry\n"
 
 
 @pytest.mark.slow
-def test_a_compatible_change_fails_unless_it_is_allowed(run_pytest):
-    strict, lenient = SNAPSHOT.replace("{option}", ""), SNAPSHOT.replace("{option}", ", allow_compatible=True")
-    run_pytest("--tool-snapshot-update", test_it=strict)
-    process = run_pytest(test_it=strict.replace("Repeat a text.", "Say it again."))
-    assert "the change is compatible" in process.stdout and process.returncode == 1
-    assert run_pytest(test_it=lenient.replace("Repeat a text.", "Say it again.")).returncode == 0
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_snapshots_of_equal_names_stay_apart_and_unused_ones_are_reported(run_pytest, tmp_path, workers):
+    other = SNAPSHOT.replace("Repeat a text.", "Say it again.")
+    glob = f"{INSTALLED}    tool_snapshot(registry['glob'])\n"
+    process = run_pytest("--tool-snapshot-update", *workers, test_a=SNAPSHOT, test_b=other, test_c=glob)
+    folder = tmp_path / "suite" / "__tool_snapshots__"
+    names = ["test_a/repeat.json", "test_b/repeat.json", "tools_filesystem/glob.json"]
+    assert [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.json"))] == names
+    assert process.stdout.count("recorded: ") == 3
+    process = run_pytest(*workers, test_b="def test_nothing(): pass")
+    assert process.returncode == 0 and process.stdout.count("unused: ") == 1
+    assert f"unused: {folder / 'test_b/repeat.json'}" in process.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words", [["-k", "definition"], ["test_a.py"], ["test_a.py::test_definition"], ["--deselect", "test_c.py"]]
+)
+def test_a_part_of_the_tests_reports_no_snapshot_as_unused(run_pytest, words):
+    run_pytest("--tool-snapshot-update", test_a=SNAPSHOT, test_c=f"{INSTALLED}    tool_snapshot(registry['glob'])\n")
+    process = run_pytest(*words)
+    assert process.returncode == 0 and "unused" not in process.stdout
+
+
+def test_two_definitions_of_one_snapshot_are_an_error(run_pytest):
+    twice = f"{SNAPSHOT}    tool_snapshot(tool(name='repeat')(lambda: 1))\n"
+    process = run_pytest("--tool-snapshot-update", test_it=twice)
+    assert "two tools with different definitions are called `repeat`" in process.stdout
+
+
+@pytest.mark.slow
+def test_a_skipped_test_keeps_its_snapshot(run_pytest):
+    run_pytest("--tool-snapshot-update", test_a=SNAPSHOT, test_b=SNAPSHOT)
+    process = run_pytest(test_b=SNAPSHOT.replace("def test_def", "@pytest.mark.skip\ndef test_def"))
+    assert "1 passed, 1 skipped" in process.stdout and "unused" not in process.stdout

@@ -1,4 +1,4 @@
-"""Tests for tools: the contract, fixtures and assertions, fuzzing, snapshots, and conformance kits.
+"""Tests for tools: the contract, fixtures and assertions, fuzzing, snapshots and recordings.
 
 Each name is imported when it is first used: pytest imports this package in every run, and hypothesis takes 0.3 s.
 """
@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tools_testing._arguments import NoValueError, arguments_for
     from tools_testing._assertions import assert_error, assert_halted, assert_ok
-    from tools_testing._compare import Change, compare_definitions
-    from tools_testing._conformance import RuntimeConformance
     from tools_testing._contract import CONTRACT, ContractReport, Outcome, Promise, assert_contract, check_tool
     from tools_testing._fixtures import Progress, RecordingContext
     from tools_testing._fuzz import FuzzReport, fuzz_tool
+    from tools_testing._recording import RecordingProvider, ReplayError, ReplayProvider
 
 __all__ = [
     "CONTRACT",
-    "Change",
     "ContractReport",
     "FuzzReport",
     "NoValueError",
@@ -27,25 +25,25 @@ __all__ = [
     "Progress",
     "Promise",
     "RecordingContext",
-    "RuntimeConformance",
+    "RecordingProvider",
+    "ReplayError",
+    "ReplayProvider",
     "arguments_for",
     "assert_contract",
     "assert_error",
     "assert_halted",
     "assert_ok",
     "check_tool",
-    "compare_definitions",
     "fuzz_tool",
 ]
 
 _MODULES = {
     "_arguments": ("NoValueError", "arguments_for"),
     "_assertions": ("assert_error", "assert_halted", "assert_ok"),
-    "_compare": ("Change", "compare_definitions"),
-    "_conformance": ("RuntimeConformance",),
     "_contract": ("CONTRACT", "ContractReport", "Outcome", "Promise", "assert_contract", "check_tool"),
     "_fixtures": ("Progress", "RecordingContext"),
     "_fuzz": ("FuzzReport", "fuzz_tool"),
+    "_recording": ("RecordingProvider", "ReplayError", "ReplayProvider"),  # with the extra `agent`
 }
 
 

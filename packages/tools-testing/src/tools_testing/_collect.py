@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tools_core import Registry, ToolError, UnknownToolError
+from tools_core.command import CommandError, find_tools
 from tools_testing._contract import CONTRACT, Subject
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from tools_core import EntryPoint, Tool
     from tools_testing._contract import Promise
 
 
@@ -77,40 +79,31 @@ class ContractItem(pytest.Item):
 
 
 def contract_items(session: pytest.Session, values: Sequence[str]) -> list[pytest.Item]:
-    """Return the tests of the tools that the values of the option name; of all tools for an empty one."""
-    patterns = [name.strip() for value in values for name in value.split(",") if name.strip()]
+    """Return the tests of the tools that the values of the option select; of all tools for an empty one."""
+    patterns = [value for value in values if value]
     installed = Registry()
     installed.discover()
-    names = dict.fromkeys(name for pattern in patterns or ["*"] for name in _matching(installed, pattern))
+    try:
+        matches = find_tools(patterns or None, installed)
+    except CommandError as error:
+        hint = "The word after the option is a pattern: put paths before it, or write --tool-contract=PATTERN"
+        raise pytest.UsageError(f"--tool-contract: {error}. {hint}") from error
+    loaders = {
+        match.name: partial(installed.__getitem__, match.name) if match.name in installed else match.load
+        for match in matches
+    }
+    nodes = [_node(session, name, installed.origin(name), load) for name, load in loaders.items()]
     # Through the session, which counts them and informs other plugins.
-    return [item for name in names for item in session.genitems(_node(session, installed, name))]
+    return [item for node in nodes for item in session.genitems(node)]
 
 
-def _matching(installed: Registry, pattern: str) -> list[str]:
-    matches = [
-        name for name in installed if fnmatchcase(name, pattern) or fnmatchcase(_qualified(installed, name), pattern)
-    ]
-    if not matches and pattern != "*":
-        raise pytest.UsageError(
-            f"--tool-contract: no installed tool is called {pattern!r}; there are {', '.join(installed) or 'none'}. "
-            "The word after the option is a name: put paths before it, or write --tool-contract=NAME"
-        )
-    return matches
-
-
-def _qualified(installed: Registry, name: str) -> str:
-    point = installed.origin(name)
-    return name if point is None or ":" in name else f"{point.distribution}:{name}"
-
-
-def _node(session: pytest.Session, installed: Registry, name: str) -> ToolNode:
-    point = installed.origin(name)
+def _node(session: pytest.Session, name: str, point: EntryPoint | None, load: Callable[[], Tool]) -> ToolNode:
     subject: Subject | None = None
     problem: str | None = None
     try:
         origin = point.value.partition("[")[0].replace(" ", "") if point is not None else None
-        subject = Subject(installed[name], origin=origin)
-    except (ToolError, UnknownToolError) as error:
+        subject = Subject(load(), origin=origin)
+    except (CommandError, ToolError, UnknownToolError) as error:
         problem = str(error)
     node: ToolNode = ToolNode.from_parent(session, name=name, nodeid=name, subject=subject, problem=problem)
     return node

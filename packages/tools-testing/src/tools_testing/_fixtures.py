@@ -1,22 +1,16 @@
-"""The objects of fixtures: a context that records progress, a caller of tools, and recorded definitions."""
+"""The objects of fixtures: a context that records progress, and a caller of tools."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Registry, Tool, Toolset, registry
-from tools_testing._compare import compare_definitions, listed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
-    from pathlib import Path
 
     from tools_core import Result
-
-SNAPSHOTS = "__tool_snapshots__"
-_COMMAND = "pytest --tool-snapshot-update"
 
 
 class Progress(NamedTuple):
@@ -64,43 +58,14 @@ class CallTool:
         return target.call(arguments, context or self._context, **keywords)
 
 
-class ToolSnapshot:
-    """The fixture `tool_snapshot`: call it with a tool to compare its definition with the recorded one.
-
-    Any change fails the test; with `allow_compatible=True` only one that breaks callers.
-    """
-
-    def __init__(self, folder: Path, *, update: bool, records: list[str]) -> None:
-        self._folder = folder
-        self._update = update
-        self._records = records
-
-    def __call__(self, tool: Any, *, allow_compatible: bool = False) -> None:
-        """Compare; AssertionError if the definition changed."""
-        __tracebackhide__ = True
-        definition = one_tool(tool).definition
-        path = self._folder / f"{definition['name']}.json"
-        text = json.dumps(definition, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
-        before = path.read_text(encoding="utf-8") if path.is_file() else None
-        if before == text:
-            return
-        changes = compare_definitions(json.loads(before), definition) if before is not None else []
-        if self._update:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-            verb = "recorded" if before is None else "updated"
-            self._records += [f"{verb}: {path}", *(f"  {change}" for change in listed(changes))]
-            return
-        if before is None:
-            raise AssertionError(f"`{definition['name']}` has no recorded definition: run {_COMMAND}")
-        is_breaking = any(change.is_breaking for change in changes)
-        if changes and (is_breaking or not allow_compatible):
-            verdict = "breaking" if is_breaking else "compatible"
-            report = "\n".join(map(str, listed(changes)))
-            raise AssertionError(
-                f"the definition of `{definition['name']}` has changed, and the change is {verdict}:\n"
-                f"{report}\nif this is intended: run {_COMMAND}"
-            )
+def tools_of(sources: Any) -> list[Tool]:
+    """Return the tools of what an agent takes as `tools`: an iterable or a mapping of tools, or a single source."""
+    if isinstance(sources, Mapping):
+        return [tool.renamed(name) for name, tool in sources.items()]
+    registry = Registry()
+    for source in sources if isinstance(sources, Iterable) else [sources]:
+        registry.register(source)
+    return [*registry.values()]
 
 
 def one_tool(tool: Any) -> Tool:

@@ -154,7 +154,7 @@ class _Run:
 
             shrinking = settings(QUIET, phases=[Phase.generate, Phase.shrink], max_examples=_SHRINKING)
             try:
-                find(strategies[broken.kind], breaks, settings=shrinking, random=Random(0))  # noqa: S311
+                find(strategies[broken.kind], breaks, settings=shrinking, random=Random(0))  # noqa: S311  (the same examples in each run)
             except (Flaky, NoSuchExample, Unsatisfiable):
                 self.broken[name] = broken  # the problem depends on earlier calls
 

@@ -115,7 +115,8 @@ class Caller:
 
     def _repeated(self, arguments: Any, kind: str, first: Any) -> Result | None:
         tool = self.tool
-        if kind != "valid" or not tool.read_only or tool.open_world or not isinstance(first, Result):
+        promises = tool.read_only and not tool.open_world and tool.idempotent is not False
+        if kind != "valid" or not promises or not isinstance(first, Result):
             return None
         if first.error_type == "timeout_error":
             return None

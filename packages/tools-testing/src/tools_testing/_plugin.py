@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
+    from typing import Any
 
-    from tools_testing._fixtures import CallTool, RecordingContext, ToolSnapshot
+    from tools_testing._fixtures import CallTool, RecordingContext
+    from tools_testing._recorded import Recorded
+    from tools_testing._snapshots import Snapshots, ToolSnapshot
 
-# The asserts of the kits report their values, as in a test file.
-pytest.register_assert_rewrite("tools_testing._conformance")
-
-_RECORDS = pytest.StashKey[list[str]]()
+_SNAPSHOTS = pytest.StashKey["Snapshots"]()
+_OUTPUT = "tool_snapshots"  # what a worker of pytest-xdist tells the main process
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,9 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="",
         metavar="NAME,...",
-        help="also check the contract of every installed tool, or of the tools that a name or pattern matches: "
-        "--tool-contract, --tool-contract=read_file, --tool-contract='tools-shell:*'. No test file is needed",
+        help="also check the contract of every installed tool, or of those that NAME, 'x_*', PACKAGE, PACKAGE:NAME, "
+        "FILE.py or FILE.py:NAME select. No test file is needed",
     )
+    text = "send the requests of tests with the fixture `recorded` to their models, and record the replies"
+    group.addoption("--record", action="store_true", help=text)
     group.addoption(
         "--tool-snapshot-update", action="store_true", help="record the definitions that tool_snapshot compares"
     )
@@ -40,7 +44,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker."""
     config.addinivalue_line("markers", "tool_contract: one promise of the contract of one tool; see --tool-contract")
-    config.stash[_RECORDS] = []
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,13 +56,50 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         items.extend(contract_items(session, values))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """List the definitions that were recorded."""
-    records = config.stash[_RECORDS]
-    if records:
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Note that a snapshot may belong to a test that does not run."""
+    if items:
+        _snapshots(items[0].config).is_partial = True
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note the tests that compare snapshots."""
+    names = {item.nodeid for item in session.items if "tool_snapshot" in getattr(item, "fixturenames", ())}
+    if names:
+        _snapshots(session.config).expected |= names
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the main process of pytest-xdist what this worker has compared."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and _SNAPSHOTS in session.config.stash:
+        output[_OUTPUT] = _snapshots(session.config).to_dict()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Receive what a worker has compared."""
+    if values := getattr(node, "workeroutput", {}).get(_OUTPUT):
+        _snapshots(node.config).add(values)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config) -> None:
+    """List the definitions that were recorded, and the files that no test needs."""
+    if _SNAPSHOTS not in config.stash:
+        return
+    snapshots = _snapshots(config)
+    unused = snapshots.unused(config.args, config.invocation_params.dir) if exitstatus == pytest.ExitCode.OK else []
+    if lines := [*snapshots.records, *(f"unused: {path}" for path in unused)]:
         terminalreporter.section("tool snapshots")
-        for line in records:
-            terminalreporter.line(line)
+        terminalreporter.write_line("\n".join(lines))
+
+
+def _snapshots(config: pytest.Config) -> Snapshots:
+    if _SNAPSHOTS not in config.stash:
+        from tools_testing._snapshots import Snapshots  # see the module's docstring
+
+        config.stash[_SNAPSHOTS] = Snapshots()
+    return config.stash[_SNAPSHOTS]
 
 
 @pytest.fixture
@@ -89,8 +129,16 @@ def call_tool(tool_context: RecordingContext) -> CallTool:
 @pytest.fixture
 def tool_snapshot(request: pytest.FixtureRequest) -> ToolSnapshot:
     """`tool_snapshot(tool)`: its definition is the recorded one."""
-    from tools_testing._fixtures import SNAPSHOTS, ToolSnapshot  # see the module's docstring
+    from tools_testing._snapshots import ToolSnapshot  # see the module's docstring
 
-    config = request.config
-    update = bool(config.getoption("--tool-snapshot-update"))
-    return ToolSnapshot(request.path.parent / SNAPSHOTS, update=update, records=config.stash[_RECORDS])
+    return ToolSnapshot(request, _snapshots(request.config))
+
+
+@pytest.fixture
+def recorded(request: pytest.FixtureRequest) -> Iterator[Recorded]:
+    """Replay a model and tools from `recordings/FILE/TEST.MODEL.jsonl`; `pytest --record` records them again."""
+    from tools_testing._recorded import Recorded  # needs the extra `agent`
+
+    recordings, failures = Recorded(request), request.session.testsfailed
+    yield recordings
+    recordings.finish(passed=request.session.testsfailed == failures)

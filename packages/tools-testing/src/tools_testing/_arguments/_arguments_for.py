@@ -105,7 +105,7 @@ def _has_value(strategy: SearchStrategy[Any]) -> bool:
     try:
         if strategy.is_empty:
             return False
-        find(strategy, lambda _: True, settings=settings(QUIET, max_examples=_SEARCH), random=Random(0))  # noqa: S311
+        find(strategy, lambda _: True, settings=settings(QUIET, max_examples=_SEARCH), random=Random(0))  # noqa: S311  (the same examples in each run)
     except (InvalidArgument, NoSuchExample, Unsatisfiable):
         return False
     return True

@@ -51,7 +51,13 @@ _FORMATS: dict[str, SearchStrategy[str]] = {
     "hostname": provisional.domains(),
     "ipv4": st.ip_addresses(v=4).map(str),
     "ipv6": st.ip_addresses(v=6).map(str),
+    "ipv4interface": st.ip_addresses(v=4).map(str),
+    "ipv4network": st.ip_addresses(v=4).map(str),
+    "ipv6interface": st.ip_addresses(v=6).map(str),
+    "ipv6network": st.ip_addresses(v=6).map(str),
+    "regex": st.sampled_from(("", "a+", "[0-9]{2}", "^(x|y)*$", r"\d\.", "(?i)z?")),
     "time": st.times().map(str),
+    "timezone": st.just("UTC"),
     "uri": provisional.urls(),
     "uuid": st.uuids().map(str),
 }

@@ -139,8 +139,8 @@ def secrets_are_not_shown(call: ObservedCall) -> str | None:
 
 
 @call_promise(
-    "a read_only, closed-world tool returns the same result for the same call",
-    "store nothing between calls in attributes or globals; set open_world = True if the result depends on the world",
+    "a read_only, closed-world tool returns the same result for the same call, unless it says idempotent=False",
+    "store nothing between calls; if the result depends on the world or the time, set open_world or idempotent=False",
 )
 def results_are_repeatable(call: ObservedCall) -> str | None:
     if call.repeated is None or call.repeated == call.returned:

@@ -60,7 +60,7 @@ class _Audit:
             self.add("started a thread")
             start(thread)
 
-        threading.Thread.start = reported  # type: ignore[method-assign,assignment]
+        threading.Thread.start = reported  # type: ignore[method-assign,assignment]  # in the process of the probe
 
 
 def _is_writing(path: Any, mode: Any = None, flags: Any = None) -> bool:

@@ -111,9 +111,9 @@ class Subject:
             async def execute(**arguments: Any) -> Any:
                 return body(arguments)
 
-            probe.execute = execute  # type: ignore[method-assign]
+            probe.execute = execute  # type: ignore[method-assign]  # of the copy that is observed
         else:
-            probe.execute = lambda **arguments: body(arguments)  # type: ignore[method-assign]
+            probe.execute = lambda **arguments: body(arguments)  # type: ignore[method-assign]  # of the copy that is observed
         return probe
 
     def recorder(self) -> tuple[Tool, list[dict[str, Any]]]:
