@@ -6,7 +6,7 @@ import pytest
 
 from tools_agent import Agent, ScriptedProvider
 from tools_core import Context, Result, Tool, ToolCall, ToolError, Toolset, tool
-from tools_runtime import InlineRuntime, Runtime, ThreadRuntime, ToolBugError, set_default_runtime
+from tools_runtime import AutoRuntime, InlineRuntime, Runtime, ThreadRuntime, ToolBugError, set_default_runtime
 
 
 class WeatherTool(Tool):
@@ -129,7 +129,7 @@ def test_a_subclass_inherits_the_runtime():
         for agent in agents:
             agent.generate("Go")
     finally:
-        set_default_runtime(InlineRuntime)
+        set_default_runtime(AutoRuntime)
     assert all(contents(agent) != [threading.current_thread().name] for agent in agents)
 
 

@@ -1,6 +1,8 @@
 """Agents that resume in another process after a kill."""
 
 import importlib.util
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -92,6 +94,19 @@ def test_an_agent_resumes_after_a_kill_at_any_record(tmp_path, request, kind, ru
         else:
             place = request.getfixturevalue("postgresql").new_database()
         check_resumed(place, path, *killed(place, path, runtime, moment, number))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["thread", "async"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_kill_at_a_random_time_loses_and_repeats_no_call(tmp_path, request, kind, runtime):
+    """`KILLS=500 pytest -m "" -o faulthandler_timeout=0 -k random_times` kills so many processes, for each case."""
+    kills = int(os.environ.get("KILLS", "25"))
+    place = str(tmp_path / "db") if kind == "sqlite" else request.getfixturevalue("postgresql").new_database()
+    command = [sys.executable, PROGRAM, place, tmp_path, runtime, "random", str(kills)]
+    lines = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    assert lines.pop() == f"kills {kills}"
+    assert [line for line in lines if not re.fullmatch(r"s\d+ unknown=\d", line)] == []
 
 
 @pytest.mark.parametrize("runtime", ["inline", "thread"])

@@ -247,10 +247,10 @@ def test_on_message_receives_generated_messages_only(note):
 
 def test_a_message_is_in_the_session_before_its_callbacks_run(note):
     agent = Agent(model=ScriptedProvider("Hello"))
-    found = []
-    agent.session.on_message(lambda message: found.append(message in agent.session.messages))
+    is_stored = []
+    agent.session.on_message(lambda message: is_stored.append(message in agent.session.messages))
     agent.generate("Hi")
-    assert found == [True]
+    assert is_stored == [True]
 
 
 def test_coroutine_callbacks_are_awaited(arun):
@@ -380,7 +380,8 @@ def test_max_steps_interrupts_before_the_last_calls_run(note, executed):
 def test_max_steps_counts_the_replies_of_a_run(note, executed):
     provider = ScriptedProvider(default=lambda request: call(f"c{len(request.messages)}"))
     agent = Agent(model=provider, tools=[note], max_steps=2, max_session_steps=5)
-    assert [agent.generate("Go").interrupt_reason for _ in range(3)] == ["max_steps", "max_steps", "max_session_steps"]
+    reasons = [agent.generate("Go").interrupt_reason for _ in range(4)]
+    assert reasons == ["max_steps", "max_steps", "max_session_steps", "max_session_steps"]
     assert len(provider.calls) == 5
 
 
@@ -496,7 +497,7 @@ def test_an_update_that_drops_calls_removes_their_results():
 
 def test_an_update_of_a_reply_drops_the_items_of_its_provider():
     session = Session(messages=[Assistant(id="a", content="x", items=({"type": "text"},))])
-    assert session.update(id="a", structured_output={}).items == ({"type": "text"},)
+    assert session.update(id="a", output={}).items == ({"type": "text"},)
     assert session.update(id="a", content="y").items == ()
 
 
@@ -593,7 +594,7 @@ def test_structured_output_is_parsed_validated_and_stored():
     response = agent.generate("Analyze")
     assert response.content == text
     assert response.output == Sentiment(sentiment="positive")
-    assert agent.session.messages[-1].structured_output == {"sentiment": "positive", "score": 0.5}
+    assert agent.session.messages[-1].output == {"sentiment": "positive", "score": 0.5}
     assert provider.calls[0].output_schema["required"] == ["sentiment"]
 
 
@@ -604,7 +605,7 @@ def test_an_invalid_reply_has_no_structured_output(text):
     assert response.output is None
     assert response.outcome == "invalid_output"
     assert response.detail
-    assert agent.session.messages[-1].structured_output is None
+    assert agent.session.messages[-1].output is None
 
 
 def test_the_output_is_the_text_by_default():

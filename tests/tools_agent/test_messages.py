@@ -27,7 +27,7 @@ MESSAGES = st.one_of(
         content=TEXT,
         tool_calls=st.lists(CALLS, max_size=3),
         items=st.lists(OBJECTS, max_size=2),
-        structured_output=JSON,
+        output=JSON,
         usage=st.none() | st.builds(Usage, input_tokens=st.integers(0, 9)),
     ),
     st.builds(ToolResult, tool_call_id=TEXT, name=TEXT, result=RESULTS),

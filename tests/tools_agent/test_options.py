@@ -1,5 +1,7 @@
 """Options of an agent are attributes."""
 
+import inspect
+import pydoc
 from typing import TypedDict
 
 import pytest
@@ -93,3 +95,29 @@ def test_a_guardrail_that_removes_all_messages_is_an_error():
 
     with pytest.raises(ValueError, match="nothing to reply to"):
         Agent(model=ScriptedProvider("x"), guardrails=[Empty]).generate("Hi")
+
+
+@pytest.mark.parametrize("name", ["generate", "stream", "agenerate", "astream"])
+def test_help_of_the_class_and_of_an_agent_shows_how_to_run_it(name):
+    class Clerk(Agent):
+        model = ScriptedProvider()
+
+    for owner in (Clerk, Clerk()):
+        method = getattr(owner, name)
+        assert list(inspect.signature(method).parameters) == ["prompt", "options"]
+        assert method.__doc__ == Agent.__dict__[name].__doc__
+        page = pydoc.plain(pydoc.render_doc(method))  # from 3.13 on with a line for each parameter
+        assert f"{name}(prompt" in "".join(page.split())
+
+
+def test_help_shows_the_signature_of_a_method_that_a_subclass_overrides():
+    class Clerk(Agent):
+        model = ScriptedProvider(default="Hello")
+
+        def generate(self, prompt, tone="kind"):
+            """Reply in a tone."""
+            return super().generate(f"{prompt} ({tone})")
+
+    assert str(inspect.signature(Clerk.generate)) == "(prompt, tone='kind')"
+    assert Clerk.generate.__doc__ == "Reply in a tone."
+    assert Clerk.generate("Hi", tone="short").content == "Hello"

@@ -110,6 +110,19 @@ def test_a_pattern_defers_the_tools_that_it_selects():
     assert listed(requests[0])[:3] == ["clock", "shop_0", "shop_2"]
 
 
+@pytest.mark.parametrize("deferred", [None, "shop_*", "mcp:*", "mcp:web:search, shop_0"])
+def test_tools_whose_names_have_a_package_are_called_by_them(deferred):
+    """Two packages have a tool `search`; each is known by its full name, and neither replaces the other."""
+    tools = {"mcp:web:search": many(1)[0], "tools-web:search": clock, "shop_0": many(1)[0]}
+    _, requests = run("Hello.", tools=tools, deferred=deferred)
+    rest = {"mcp:web:search", "tools-web:search", "shop_0"} - {
+        None: set(),
+        "shop_*": {"shop_0"},
+        "mcp:*": {"mcp:web:search"},
+    }.get(deferred, {"mcp:web:search", "shop_0"})
+    assert rest == set(listed(requests[0])) - {"search_tools", "read_output"}
+
+
 def test_an_unknown_name_among_the_patterns_is_an_error():
     with pytest.raises(UnknownToolError, match="shop_9"):
         Agent(model=ScriptedProvider(), tools=many(3), deferred="shop_9")

@@ -165,9 +165,9 @@ def test_an_edit_that_does_not_fit_a_result_is_refused(result, attributes):
 
 
 def test_an_edited_reply_loses_the_output_parsed_from_its_old_text():
-    session = Session([User(content="Go"), Assistant(id="a", content='{"a": 1}', structured_output={"a": 1})])
-    assert session.update(id="a", content="no").structured_output is None
-    assert session.update(id="a", content="{}", structured_output={}).structured_output == {}
+    session = Session([User(content="Go"), Assistant(id="a", content='{"a": 1}', output={"a": 1})])
+    assert session.update(id="a", content="no").output is None
+    assert session.update(id="a", content="{}", output={}).output == {}
 
 
 # ------------------------------------------------------------------------------------------------ approving

@@ -36,6 +36,15 @@ def test_a_folder_without_a_complete_skill_is_rejected(folder):
         Skills([folder / "nowhere"])
 
 
+def test_a_skill_from_an_editor_of_windows_is_read(folder):
+    text = "\ufeff---\r\nname: tidy\r\ndescription: Tidies folders – by date.\r\n---\r\nSort by date.\r\n"
+    (folder / "tidy" / "SKILL.md").write_bytes(text.encode())
+    assert Skills([folder])["tidy"].instructions == "Sort by date."
+    (folder / "tidy" / "SKILL.md").write_bytes(text.encode("cp1252", "ignore"))
+    with pytest.raises(ValueError, match=r"SKILL\.md: it is not UTF-8"):
+        Skills([folder])
+
+
 def test_the_front_matter_is_yaml(folder):
     head = '---\nname: tidy  # the reader\ndescription: "Tidies: folders"\nmetadata:\n  version: 1\n---\n'
     (folder / "tidy" / "SKILL.md").write_text(f"{head}Sort by date.\n")

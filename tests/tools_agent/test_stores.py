@@ -1,6 +1,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from threading import Thread, active_count
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_conflicting_append_changes_no_record(store):
     assert texts(store) == ["a"]
 
 
-def test_an_append_of_a_value_that_is_not_json_changes_no_record(store):
+def test_appending_invalid_json_changes_no_record(store):
     store.create("s")
     with pytest.raises(TypeError):
         store.append("s", [note("a"), note(object())], after=0)
@@ -356,7 +357,7 @@ def test_a_stopped_server_raises_store_error_until_it_restarts(postgresql):
         assert texts(store) == ["a", "c"]
 
 
-def test_opening_a_file_that_is_not_a_database_raises_store_error(tmp_path):
+def test_opening_an_invalid_database_raises_store_error(tmp_path):
     (tmp_path / "text").write_text("This is not a database, but a text. " * 100)
     for path in (tmp_path / "text", tmp_path, tmp_path / "text" / "below"):
         with pytest.raises(StoreError, match=str(path)):
@@ -442,3 +443,25 @@ def test_the_default_store_is_in_the_data_folder_or_ask_tools_sessions(tmp_path,
 def test_the_error_for_an_unsupported_url_lists_the_supported_ones():
     with pytest.raises(ValueError, match=r"mysql:// is not a store: give a path, sqlite:///PATH or postgresql://"):
         open_store("mysql://host/db")
+
+
+def test_a_file_of_another_version_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "sessions"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE ask_schema (version INTEGER NOT NULL)")
+        connection.execute("INSERT INTO ask_schema VALUES (1)")
+    path.chmod(0o600)
+    with pytest.raises(StoreError, match=r"older version of tools-agent \(schema 1\): choose another place"):
+        SQLiteStore(path)
+
+
+def test_the_path_of_a_store_is_resolved_when_it_is_opened(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    with open_store("~/chats.db"), open_store("chats.db") as store:
+        monkeypatch.chdir("elsewhere")
+        assert store.path == str(tmp_path / "chats.db")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["chats.db", "elsewhere", "home"]
+    assert (tmp_path / "home/chats.db").is_file()

@@ -73,13 +73,6 @@ def silent(started):
     """A provider whose first reply never comes."""
 
     class Silent(ScriptedProvider):
-        def stream(self, request):
-            if not self.calls:
-                self.calls.append(request)
-                started.set()
-                threading.Event().wait(20)
-            yield from super().stream(request)
-
         async def astream(self, request):
             if not self.calls:
                 self.calls.append(request)

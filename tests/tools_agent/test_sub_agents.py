@@ -14,7 +14,7 @@ from tools_agent import (
     Usage,
     User,
 )
-from tools_core import Context, ToolCall, tool
+from tools_core import Context, DefinitionError, ToolCall, tool
 
 
 @tool
@@ -188,3 +188,16 @@ def test_a_sub_agent_runs_again_after_a_rollback(last, tmp_path):
         agent.session.rollback(next(record.seq for record in messages if record.data["message"]["role"] == last))
         agent.generate()
         assert agent.session[2].content == "new"
+
+
+@pytest.mark.parametrize("tools", [(), (look,), [look]], ids=["none", "tuple", "list"])
+def test_an_agent_among_the_tools_is_refused_with_the_fix(tools):
+    class Scout(Agent):
+        """Looks at places."""
+
+        model = ScriptedProvider("It is a.")
+
+    Scout.tools = tools
+    for agent in (Scout, Scout()):
+        with pytest.raises(DefinitionError, match=r"is not a tool; pass the tool that its `as_tool\(\)` returns"):
+            Agent(model=ScriptedProvider("Done"), tools=[agent])

@@ -7,6 +7,7 @@ import json
 import sqlite3
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
@@ -57,27 +58,27 @@ DENY = {"decision": "deny", "tool": "write"}
 
 
 @pytest.fixture
-def written():
+def performed():
     return []
 
 
 @pytest.fixture
-def write(written):
+def write(performed):
     @tool
     def write(name: str) -> str:
         """Write a file."""
-        written.append(name)
+        performed.append(name)
         return f"wrote {name}"
 
     return write
 
 
 @pytest.fixture
-def delete(written):
+def delete(performed):
     @tool(requires_approval=True)
     def delete(name: str) -> str:
         """Delete a file."""
-        written.append(f"-{name}")
+        performed.append(f"-{name}")
         return f"deleted {name}"
 
     return delete
@@ -137,42 +138,42 @@ def run(top, item, **options):
 
 @pytest.mark.parametrize("top", ["agent", "executor"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_policy_holds_for_the_calls_inside_a_call(kind, top, write, written):
+def test_a_policy_holds_for_the_calls_inside_a_call(kind, top, write, performed):
     run(top, nested(kind, write), policy=rules(DENY, {"decision": "allow"}))
-    assert written == []
+    assert performed == []
     run(top, nested(kind, write), policy=rules({"decision": "allow"}))
-    assert written == ["q"]
+    assert performed == ["q"]
 
 
 @pytest.mark.parametrize("top", ["agent", "executor"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_hooks_see_the_calls_inside_a_call_once(kind, top, write):
-    seen = []
+    tools = []
 
     class Audit:
         @hookimpl
         def before_tool_call(self, call):
-            seen.append(call.name)
+            tools.append(call.name)
 
     run(top, nested(kind, write), hooks=[Audit()])
-    assert seen.count("write") == 1
+    assert tools.count("write") == 1
 
 
 @pytest.mark.parametrize("top", ["agent", "executor"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "own policy"])
-def test_the_nearest_caller_that_can_answer_approves(kind, top, delete, written):
-    asked = []
+def test_the_nearest_caller_that_can_answer_approves(kind, top, delete, performed):
+    prompts = []
 
     def approve(request):
-        asked.append(request.tool.name)
+        prompts.append(request.tool.name)
         return True
 
     delete = delete.renamed("write")
     run(top, nested(kind, delete), approve=approve)
-    assert (asked, written) == (["write"], ["-q"])
+    assert (prompts, performed) == (["write"], ["-q"])
 
 
-def test_the_policy_of_a_caller_holds_beside_that_of_the_sub_agent(write, written):
+def test_the_policy_of_a_caller_holds_beside_that_of_the_sub_agent(write, performed):
     lenient, strict = (
         rules({"decision": "allow"}),
         rules({**DENY, "arguments": {"name": {"glob": "*.db"}}}, {"decision": "allow"}),
@@ -182,29 +183,29 @@ def test_the_policy_of_a_caller_holds_beside_that_of_the_sub_agent(write, writte
             first_then([call("write", "1", name="users.db"), call("write", "2", name="notes")]), write, policy=inner
         )
         Executor([clerk], policy=outer).call_tool("clerk", {"prompt": "go"})
-    assert written == ["notes", "notes"]
+    assert performed == ["notes", "notes"]
 
 
-def test_a_rate_limit_of_a_caller_counts_the_calls_of_all_its_sub_agents(write, written):
+def test_a_rate_limit_counts_the_calls_of_all_sub_agents(write, performed):
     clerk = agent_tool(first_then(call("write", name="q")), write)
     executor = Executor([clerk], hooks=[RateLimit({"write": "1/h"})])
     for _ in range(2):
         executor.call_tool("clerk", {"prompt": "go"}, Context(run_id="r", timeout=0.3))
-    assert written == ["q"]
+    assert performed == ["q"]
 
 
-def test_a_plugin_that_is_not_nested_sees_the_calls_of_its_own_executor_only(write):
-    seen = []
+def test_a_plugin_without_nesting_sees_only_calls_of_its_executor(write):
+    tools = []
 
     class Local:
         nested = False
 
         @hookimpl
         def before_tool_call(self, call):
-            seen.append(call.name)
+            tools.append(call.name)
 
     run("agent", nested("class", write), hooks=[Local()])
-    assert seen == ["clerk"]
+    assert tools == ["clerk"]
 
 
 # Budgets
@@ -261,7 +262,7 @@ def test_a_limit_of_steps_holds_for_the_run_with_its_sub_agents(family, arun):
     assert paid <= 3
 
 
-def test_a_sub_agent_that_spends_the_budget_of_its_caller_stops_before_its_next_request(write):
+def test_a_sub_agent_stops_when_the_budget_of_its_caller_is_spent(write):
     paid = []
 
     def pay(request):
@@ -275,13 +276,13 @@ def test_a_sub_agent_that_spends_the_budget_of_its_caller_stops_before_its_next_
     )
     response = agent.generate("x")
     assert (response.interrupt_reason, len(paid)) == ("max_tokens", 3)
-    assert "max_tokens" in results(agent.session)[0].content
+    assert "clerk was stopped: max_tokens of agent" in results(agent.session)[0].content
 
 
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_waiting_for_an_approval_does_not_refill_a_budget(is_nested, store, delete, written):
+def test_waiting_for_an_approval_does_not_refill_a_budget(is_nested, store, delete, performed):
     def pay(request):
-        return spends(100, tool_calls=[call("delete", name=str(len(written)))])
+        return spends(100, tool_calls=[call("delete", name=str(len(performed)))])
 
     model = ScriptedProvider(default=pay)
     clerk = agent_tool(model, delete)
@@ -305,7 +306,7 @@ class Priced(ScriptedProvider):
     name, model = "openai", "gpt-5"
 
 
-def test_a_limit_in_dollars_counts_each_model_of_the_family_at_its_own_price():
+def test_a_limit_in_dollars_prices_each_model_of_the_family():
     pytest.importorskip("genai_prices")
     paid = []
 
@@ -405,7 +406,7 @@ def waiting_family(store, write, delete, depth=1):
 
 @pytest.mark.parametrize("depth", [1, 2])
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_fork_repeats_no_call_of_a_sub_agent(times, depth, store, write, delete, written):
+def test_a_fork_repeats_no_call_of_a_sub_agent(times, depth, store, write, delete, performed):
     agent = waiting_family(store, write, delete, depth)
     fork = agent.session
     for number in range(times):
@@ -413,32 +414,32 @@ def test_a_fork_repeats_no_call_of_a_sub_agent(times, depth, store, write, delet
     (waiting,) = fork.pending_approvals
     fork.approve(waiting["call_id"])
     assert Agent(fork, model=ScriptedProvider(default="done"), tools=agent.tools).generate().completed
-    assert written == ["first", "-second"]
+    assert performed == ["first", "-second"]
     agent.session.deny(agent.session.pending_approvals[0]["call_id"])  # the original still waits
     assert agent.generate().completed
-    assert written == ["first", "-second"]
+    assert performed == ["first", "-second"]
 
 
-def test_an_approval_in_a_fork_holds_for_the_call_that_waits(store, delete, written):
+def test_an_approval_in_a_fork_holds_for_the_call_that_waits(store, delete, performed):
     model = ScriptedProvider(call("delete", "1", name="a"), "done")
     agent = Agent(Session(id="top", store=store), model=model, tools=[delete])
     agent.generate("x")
     fork = agent.session.fork("copy")
     fork.approve("1")
     assert Agent(fork, model=ScriptedProvider("done"), tools=[delete]).generate().completed
-    assert written == ["-a"]
+    assert performed == ["-a"]
 
 
 def test_runs_do_not_share_the_state_of_tools():
     @tool
-    def remember(context: Context, what: str) -> str:
+    def remember(context: Context, text: str) -> str:
         """Remember something."""
-        before, context.state["note"] = context.state.get("note"), what
+        before, context.state["note"] = context.state.get("note"), text
         return f"before: {before}"
 
     def reply(request):
         last = request.messages[-1]
-        return "ok" if last.role == "tool" else call("remember", what=last.content)
+        return "ok" if last.role == "tool" else call("remember", text=last.content)
 
     agent = Agent(
         model=ScriptedProvider(default=reply), tools=[remember], context={"app": "shop"}, store=open_store(":memory:")
@@ -448,8 +449,10 @@ def test_runs_do_not_share_the_state_of_tools():
     own = {"user": "Eve"}
     agent.generate("mine", session="eve", context=own)
     agent.generate("more", session="eve", context=own)
-    found = [message.content for name in ("ann", "bob", "eve") for message in results(Session.open(agent.store, name))]
-    assert found == ["before: None", "before: None", "before: None", "before: None", "before: mine"]
+    contents = [
+        message.content for name in ("ann", "bob", "eve") for message in results(Session.open(agent.store, name))
+    ]
+    assert contents == ["before: None", "before: None", "before: None", "before: None", "before: mine"]
     assert own == {"user": "Eve", "note": "more"}
 
 
@@ -490,7 +493,7 @@ def test_steering_messages_pass_the_input_guardrails():
 
 
 @pytest.mark.parametrize("runtime", ["auto", "inline", "thread", "async"])
-def test_halt_ends_its_batch(runtime, write, written):
+def test_halt_ends_its_batch(runtime, write, performed):
     @tool
     def stop() -> str:
         """Stop."""
@@ -499,13 +502,17 @@ def test_halt_ends_its_batch(runtime, write, written):
     options = {"max_concurrency": 1} if runtime in ("thread", "async") else {}
     executor = Executor([stop, write], runtime=runtime, **options)
     calls = [call("write", "1", name="a"), call("stop", "2"), call("write", "3", name="b")]
-    found = [result for _, result in executor.execute(calls)]
-    assert (found[0].ok, found[1].halted, found[2].error_type) == (True, True, "cancelled")
-    assert written == ["a"]
-    written.clear()
+    results_of_batch = [result for _, result in executor.execute(calls)]
+    assert (results_of_batch[0].ok, results_of_batch[1].halted, results_of_batch[2].error_type) == (
+        True,
+        True,
+        "cancelled",
+    )
+    assert performed == ["a"]
+    performed.clear()
     agent = Agent(model=ScriptedProvider(calls, "never"), tools=[stop, write], runtime="inline")
     assert agent.generate("x").outcome == "halted"
-    assert written == ["a"]
+    assert performed == ["a"]
     assert results(agent.session)[2].error_type == "cancelled"
 
 
@@ -518,6 +525,12 @@ def test_halt_ends_its_batch(runtime, write, written):
 def test_a_name_in_a_rule_that_can_match_no_tool_is_refused(pattern):
     with pytest.raises(PolicyError, match="write plain names"):
         rules({"decision": "deny", "tool": pattern})
+
+
+@pytest.mark.parametrize("policy", ["policy.toml", Path("policy.toml"), [{"decision": "deny"}], {"decision": "deny"}])
+def test_invalid_policies_are_refused_with_the_fix(policy):
+    with pytest.raises(TypeError, match=r"policy is a Policy, such as Policy\(rules\)"):
+        Executor([], policy=policy)
 
 
 @pytest.mark.parametrize("value", ["release/*", ["main", "release/*"]])
@@ -554,30 +567,30 @@ def test_a_deny_rule_for_an_argument_covers_the_values_inside_it(condition, valu
     assert result.error_type == ("denied" if is_denied else None)
 
 
-def test_an_approval_of_one_user_does_not_answer_for_another(delete, written):
-    asked = []
+def test_an_approval_of_one_user_does_not_answer_for_another(delete, performed):
+    prompts = []
 
     def approve(request):
-        asked.append(request.context.state["user"])
+        prompts.append(request.context.state["user"])
         return "run" if request.context.state["user"] == "ann" else False
 
     approvals = Approvals(user=lambda context: context.state["user"])
     executor = Executor([delete], approve=approve, approvals=approvals, policy=Policy(files=[], project=False))
-    found = []
+    answers = []
     for user, run_id in (("ann", "1"), ("ann", "1"), ("bob", "1"), ("ann", "2")):
         context = Context(state={"user": user}, run_id=run_id)
-        found.append(executor.call_tool("delete", {"name": "a"}, context).ok)
-    assert (found, asked) == ([True, True, False, True], ["ann", "bob", "ann"])
+        answers.append(executor.call_tool("delete", {"name": "a"}, context).ok)
+    assert (answers, prompts) == ([True, True, False, True], ["ann", "bob", "ann"])
 
 
 # Options of a run
 
 
 def test_functions_among_the_options_see_the_context_and_the_session_of_the_run(write):
-    seen = []
+    events = []
 
     def tools(context, session):
-        seen.append((context["user"], session.id))
+        events.append((context["user"], session.id))
         return [write]
 
     agent = Agent(
@@ -589,7 +602,7 @@ def test_functions_among_the_options_see_the_context_and_the_session_of_the_run(
     for user in ("ann", "bob", "ann"):
         assert agent.generate("hi", session=user, context={"user": user}).content == f"for {user}"
         assert Session.open(agent.store, user)[0].content == f"You help {user}."
-    assert seen == [("ann", "ann"), ("bob", "bob"), ("ann", "ann")]
+    assert events == [("ann", "ann"), ("bob", "bob"), ("ann", "ann")]
 
 
 def test_a_stored_session_gets_the_current_instructions():
@@ -602,7 +615,7 @@ def test_a_stored_session_gets_the_current_instructions():
 
 
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_run_takes_options_of_its_own(is_async, write, arun):
+def test_options_of_one_run_override_the_agent(is_async, write, arun):
     agent = Agent(model=ScriptedProvider(default="agent"), instructions="A", max_steps=5)
 
     def generate(**options):
@@ -699,11 +712,11 @@ def test_steering_by_id_reaches_the_active_run_and_no_other(slow):
     agent = Agent(model=ScriptedProvider(call("slow"), "first", "second"), tools=[slow], store=open_store(":memory:"))
     while_running(agent, slow, lambda: agent.steer("be quick", session="ann"), session="ann")
     agent.generate("y", session="bob")
-    said = [
+    prompts = [
         [message.content for message in Session.open(agent.store, name) if message.role == "user"]
         for name in ("ann", "bob")
     ]
-    assert said == [["x", "be quick"], ["y"]]
+    assert prompts == [["x", "be quick"], ["y"]]
     with pytest.raises(TypeError, match="pass store="):
         Agent(model=ScriptedProvider("x")).interrupt(session="ann")
 
@@ -898,7 +911,7 @@ def test_the_first_events_of_a_stream_can_be_taken_apart(is_async, is_stored, ar
 
 
 @pytest.mark.parametrize("kind", ["batch", "one by one", "sub-agent", "approved"])
-def test_a_limit_of_tool_calls_holds_for_the_run_with_its_sub_agents(kind, write, delete, written, store):
+def test_a_limit_of_tool_calls_holds_for_the_run_with_its_sub_agents(kind, write, delete, performed, store):
     batch = [call("write", str(at), name=str(at)) for at in range(5)]
     if kind == "batch":
         model, tools = ScriptedProvider(batch, "done"), [write]
@@ -917,7 +930,7 @@ def test_a_limit_of_tool_calls_holds_for_the_run_with_its_sub_agents(kind, write
         for request in response.pending:
             agent.session.approve(request["call_id"])
         response = agent.generate()
-    assert len(written) == 3
+    assert len(performed) == 3
     if kind == "sub-agent":
         assert response.completed
         assert "max_tool_calls" in results(agent.session)[0].content
@@ -926,7 +939,7 @@ def test_a_limit_of_tool_calls_holds_for_the_run_with_its_sub_agents(kind, write
     if kind != "one by one":
         assert len(agent.session.pending_tool_calls) == 2
     assert agent.generate().completed or kind == "approved"
-    assert len(written) in (5, 3)
+    assert len(performed) in (5, 3)
 
 
 @dataclass
@@ -944,11 +957,11 @@ def test_a_context_may_be_any_object():
         context.state.notes.append(text)
         return f"{context.state.user}: {', '.join(context.state.notes)}"
 
-    seen = []
+    events = []
 
     class Check(Guardrail):
         def process_input(self, messages, context):
-            seen.append(context.user)
+            events.append(context.user)
 
     clerk = agent_tool(first_then(call("note", text="inner")), note, output_budget=None)
     model = ScriptedProvider(
@@ -964,12 +977,12 @@ def test_a_context_may_be_any_object():
     desk = Desk("bob")
     agent.generate("x", context=desk)
     assert agent.session[0].content == "You help bob."
-    assert seen == ["bob"]
+    assert events == ["bob"]
     assert desk.notes == ["a", "inner", "b"]
     assert results(agent.session)[0].content == "bob: a"
     agent.model = ScriptedProvider("hello")
     agent.generate("y")
-    assert (seen[-1], agent.context) == ("ann", Desk("ann"))
+    assert (events[-1], agent.context) == ("ann", Desk("ann"))
 
 
 # Guardrails of tools
@@ -1007,9 +1020,9 @@ class AsyncToolGuard(ToolGuard):
 @pytest.mark.parametrize("guard", [ToolGuard, AsyncToolGuard])
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("is_nested", [False, True])
-def test_guardrails_check_the_input_and_output_of_tools(guard, is_async, is_nested, write, written, arun):
+def test_guardrails_check_the_input_and_output_of_tools(guard, is_async, is_nested, write, performed, arun):
     def outcome(name):
-        written.clear()
+        performed.clear()
         calls = [call("write", "1", name=name), call("write", "2", name="later")]
         tools = [write]
         model = ScriptedProvider(calls, "done")
@@ -1018,7 +1031,7 @@ def test_guardrails_check_the_input_and_output_of_tools(guard, is_async, is_nest
         agent = Agent(model=model, tools=tools, guardrails=[guard])
         response = arun(agent.agenerate("x")) if is_async else agent.generate("x")
         first = results(agent.session)[0]
-        return response, list(written), first.result
+        return response, list(performed), first.result
 
     response, names, result = outcome("change")
     assert (response.outcome, names) == ("completed", ["CHANGE", "later"])
@@ -1038,11 +1051,11 @@ def test_guardrails_check_the_input_and_output_of_tools(guard, is_async, is_nest
         assert result.error_type == "denied"
 
 
-def test_the_policy_decides_about_a_call_that_a_guardrail_has_changed(write, written):
+def test_the_policy_decides_about_a_call_that_a_guardrail_has_changed(write, performed):
     policy = rules({**DENY, "arguments": {"name": "CHANGE"}}, {"decision": "allow"})
     model = ScriptedProvider(call("write", name="change"), "done")
     Agent(model=model, tools=[write], guardrails=[ToolGuard], policy=policy).generate("x")
-    assert written == []
+    assert performed == []
 
 
 # External tools
@@ -1052,14 +1065,14 @@ SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}, "required":
 
 @pytest.mark.parametrize("is_nested", [False, True])
 @pytest.mark.parametrize("value", [{"color": "blue"}, "blue", None, Result.error("closed", type="unavailable")])
-def test_the_result_of_an_external_tool_is_brought_later(value, is_nested, store, write, written):
+def test_the_result_of_an_external_tool_is_brought_later(value, is_nested, store, write, performed):
     model = ScriptedProvider([call("write", "w", name="a"), call("pick", "p/1", q="Wall?")], "picked")
     tools = [write, external_tool("pick", "Pick a color.", SCHEMA)]
     if is_nested:
         tools, model = [agent_tool(model, *tools)], ScriptedProvider(call("clerk", "c", prompt="a"), "done")
     agent = Agent(Session(store=store), model=model, tools=tools)
     response = agent.generate("x")
-    assert (response.interrupt_reason, written) == ("result_required", ["a"])
+    assert (response.interrupt_reason, performed) == ("result_required", ["a"])
     (pending,) = response.pending
     assert (pending["tool"], pending["arguments"]) == ("pick", {"q": "Wall?"})
     assert agent.generate().interrupted  # nothing has come yet
@@ -1069,7 +1082,7 @@ def test_the_result_of_an_external_tool_is_brought_later(value, is_nested, store
         agent.session.add_result("other", value)
     agent.session.add_result(pending["call_id"], value)
     assert agent.generate().completed
-    assert written == ["a"]
+    assert performed == ["a"]
     session = agent.session
     if is_nested:
         assert results(session)[0].content == "picked"

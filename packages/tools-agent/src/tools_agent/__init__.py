@@ -7,6 +7,7 @@ from tools_agent._compact import compact
 from tools_agent._events import (
     Delta,
     Interrupt,
+    PartialOutput,
     ReasoningDelta,
     Retrying,
     TextDelta,
@@ -23,7 +24,7 @@ from tools_agent._guardrails import Block, Guardrail, Modification, Tripwire
 from tools_agent._loop._stream import AsyncStream, Stream
 from tools_agent._messages import Assistant, Message, System, ToolResult, Usage, User, message_from_dict
 from tools_agent._providers._forbid import forbid_requests
-from tools_agent._providers._provider import Provider, ProviderError, Request, cost_of
+from tools_agent._providers._provider import Provider, ProviderError, Request, cost_of, window_of
 from tools_agent._providers._scripted import ScriptedProvider
 from tools_agent._response import Interrupted, Response
 from tools_agent._session._log import SessionLog
@@ -36,14 +37,14 @@ if TYPE_CHECKING:
     from tools_agent._providers._anthropic import AnthropicProvider
     from tools_agent._providers._fallback import FallbackProvider
     from tools_agent._providers._gemini import GeminiProvider
-    from tools_agent._providers._get_provider import get_provider
+    from tools_agent._providers._get_provider import get_provider, list_models
     from tools_agent._providers._openai_chat import OpenAIProvider
     from tools_agent._providers._openai_responses import OpenAIResponsesProvider
     from tools_agent._providers._retry import Retry
     from tools_agent._providers._test_model import TestModel
     from tools_agent._providers._text_mode import TextMode
     from tools_agent._robotlab import ToolCallMessage, ToolMessage, ToolResultMessage
-    from tools_agent._server_sent_events import server_sent_events
+    from tools_agent._server_sent_events import event_to_dict, server_sent_events
     from tools_agent._stores._sqlite import SQLiteStore, open_store
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "Modification",
     "OpenAIProvider",
     "OpenAIResponsesProvider",
+    "PartialOutput",
     "Provider",
     "ProviderError",
     "ReasoningDelta",
@@ -102,12 +104,15 @@ __all__ = [
     "Window",
     "compact",
     "cost_of",
+    "event_to_dict",
     "external_tool",
     "forbid_requests",
     "get_provider",
+    "list_models",
     "message_from_dict",
     "open_store",
     "server_sent_events",
+    "window_of",
 ]
 
 _HOMES = {  # imported when they are first used: a program needs one store and one provider
@@ -115,13 +120,13 @@ _HOMES = {  # imported when they are first used: a program needs one store and o
     "_providers._anthropic": ("AnthropicProvider",),
     "_providers._fallback": ("FallbackProvider",),
     "_providers._gemini": ("GeminiProvider",),
-    "_providers._get_provider": ("get_provider",),
+    "_providers._get_provider": ("get_provider", "list_models"),
     "_providers._openai_chat": ("OpenAIProvider",),
     "_providers._openai_responses": ("OpenAIResponsesProvider",),
     "_providers._retry": ("Retry",),
     "_providers._test_model": ("TestModel",),
     "_providers._text_mode": ("TextMode",),
-    "_server_sent_events": ("server_sent_events",),
+    "_server_sent_events": ("event_to_dict", "server_sent_events"),
     "_robotlab": (
         "ToolCallMessage",
         "ToolMessage",

@@ -7,18 +7,19 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, Unpack
 
+from tools_agent._caller_loop import in_worker, run_here
 from tools_agent._loop._active import ActiveRuns
-from tools_agent._loop._drive import calling_back
+from tools_agent._loop._frame import Frame, calling_back
 from tools_agent._loop._run import Run
 from tools_agent._loop._state import state_of
-from tools_agent._loop._stream import AsyncStream, Stream
+from tools_agent._loop._stream import AsyncStream, Stream, finish
+from tools_agent._loop._tasks import task_of_thread
 from tools_agent._messages import System, Usage, User
 from tools_agent._options import (
     NAMES,
     RUN_NAMES,
     Options,
     RunOptions,
-    Setup,
     check_class,
     check_limit,
     check_name,
@@ -31,6 +32,7 @@ from tools_agent._options import (
 from tools_agent._parts import Parts
 from tools_agent._response import ContextT, Interrupted, OutputT, Response
 from tools_agent._session._session import Session
+from tools_agent._setup import RunValues
 from tools_agent._skills import Skills, skills_of
 from tools_agent._stores._store import Store
 
@@ -62,7 +64,8 @@ class Agent(Generic[ContextT, OutputT]):
     ```
 
     `model`, `instructions`, `tools`, `skills` and `workspace` may be functions of the context, of the context and a
-    `session`, or of no argument. They are called for each run. `generate` takes all options, for one run.
+    `session`, or of no argument, also coroutine functions. They are called for each run. `generate` takes all options,
+    for one run.
 
     Attributes:
         name: The name for `Agent.find` and sub-agents; by default the class name in snake case.
@@ -79,6 +82,8 @@ class Agent(Generic[ContextT, OutputT]):
         error_policy: `"strict_bugs"` raises `ToolBugError` for an exception that indicates a bug in a tool.
         guardrails: Guardrails that may change or block input and replies; see `Guardrail`.
         output: A pydantic model or another type for replies; `response.output` is the parsed value.
+        output_validators: Functions of the output, or of the output and the context, that raise ValueError, or return a
+            corrected value; the model reads the error and replies again.
         output_retries: The number of times that the model receives the error if its reply does not match `output`.
         max_steps: The number of model replies after which a run is interrupted; None for no limit.
         max_session_steps: The same limit for the whole session.
@@ -116,6 +121,7 @@ class Agent(Generic[ContextT, OutputT]):
     on_ask: Callable[..., Any] | None = None
     guardrails: Sequence[Any] = ()
     output: type[OutputT] | Any = None
+    output_validators: Sequence[Callable[..., Any]] = ()
     output_retries: int = 1
     max_steps: int | None = 16
     max_session_steps: int | None = None
@@ -163,9 +169,9 @@ class Agent(Generic[ContextT, OutputT]):
         self.context: Any = context  # a mapping has the tokens of all runs, too
         if context is None or isinstance(context, Mapping):
             self.context = {"token_usage": Usage(), **dict(context or {})}
-        own = {**options, "output": output} if output is not None else options
-        check_options(own, "an agent")
-        vars(self).update(own)
+        settings = {**options, "output": output} if output is not None else options
+        check_options(settings, "an agent")
+        vars(self).update(settings)
         self.name = self.name or "agent"
         if not is_function(self.skills):
             self.skills = skills_of(self.skills)
@@ -187,9 +193,7 @@ class Agent(Generic[ContextT, OutputT]):
         cls, session: str, context: ContextT | None = None, *, store: Store, **options: Unpack[Options]
     ) -> Self:
         """Create an agent with a stored session, while the event loop runs."""
-        import asyncio  # 30 ms; loaded by now
-
-        return await asyncio.to_thread(lambda: cls(session, context, store=store, **options))
+        return await in_worker(lambda: cls(session, context, store=store, **options))
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -245,7 +249,7 @@ class Agent(Generic[ContextT, OutputT]):
         Raises: ProviderError, StoreError, SessionConflictError if a run of the session is active, and exceptions of
         callbacks and guardrails. The session keeps all messages up to then, and `generate()` continues it.
         """
-        return Stream[OutputT](self.new_run(prompt, **options)).finish()
+        return run_here(finish(self.new_run(prompt, **options)))
 
     @hybridmethod
     def stream(self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]) -> Stream[OutputT]:
@@ -260,18 +264,16 @@ class Agent(Generic[ContextT, OutputT]):
         self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
     ) -> Response[OutputT]:
         """`generate` for coroutines."""
-        return await self._astream(prompt, options).finish()
+        check_options(options, "a run", RUN_NAMES)
+        return await finish(await in_worker(lambda: self.new_run(prompt, **options)))
 
     @hybridmethod
     def astream(
         self, prompt: str | User | None = None, **options: Unpack[RunOptions[ContextT]]
     ) -> AsyncStream[OutputT]:
         """`stream` for coroutines."""
-        return self._astream(prompt, options)
-
-    def _astream(self, prompt: str | User | None, options: RunOptions[ContextT]) -> AsyncStream[OutputT]:
         check_options(options, "a run", RUN_NAMES)
-        return AsyncStream(lambda: self.new_run(prompt, is_async=True, **options))
+        return AsyncStream(lambda: self.new_run(prompt, **options))
 
     def interrupt(self, reason: Any = None, *, session: Session | str | None = None) -> None:
         """Stop a run: in a callback its own, immediately, by raising Interrupted; elsewhere as soon as possible.
@@ -279,12 +281,15 @@ class Agent(Generic[ContextT, OutputT]):
         The model's reply is truncated, and running tools are cancelled. Without an active run this does nothing.
         `session` is what `generate` takes, by default the agent's.
         """
-        run: Any = calling_back.get()
-        if run is not None and run.agent is self and (session is None or run.is_of(session)):
-            raise Interrupted(reason)
+        frame, task = calling_back.get() or (None, None)
+        if session is None and frame is not None and frame.agent is self:
+            session = frame.session
         run = self.runs.find(session or self.session, self.store)
-        if run is not None:
-            run.interrupt(reason)
+        if run is None:
+            return
+        run.interrupt(reason)
+        if run.frame is frame and task_of_thread() in (task, None):  # another task may outlive the callback
+            raise Interrupted(reason)
 
     def steer(self, message: str | User, *, session: Session | str | None = None) -> None:
         """Add a user message to the session's active run, before its next request to the model; or to the next run.
@@ -299,7 +304,7 @@ class Agent(Generic[ContextT, OutputT]):
     def close(self) -> None:
         """Close the runtimes that this agent created, and the connections of its provider if `model` is a name."""
         for provider in self.parts.close():
-            provider.close()
+            run_here(provider.aclose())
 
     async def aclose(self) -> None:
         """`close` for coroutines, which also closes the connections of this event loop."""
@@ -365,7 +370,6 @@ class Agent(Generic[ContextT, OutputT]):
         *,
         call: Context | None = None,
         is_part: bool = False,
-        is_async: bool = False,
         **options: Any,
     ) -> Run:
         """Return a run, which has not started; with `call` for a call of the agent as a tool."""
@@ -375,14 +379,14 @@ class Agent(Generic[ContextT, OutputT]):
             raise ValueError("files are part of a prompt: pass one, as text")
         check_options(options, "a run", RUN_NAMES)
         message = User(content=prompt, files=tuple(files or ())) if isinstance(prompt, str) else prompt
-        found = self.session if session is None else self._find_session(session)
+        session_of_run = self.session if session is None else self._find_session(session)
         state = state_of(self.context, context, call, is_part=is_part)
-        setup = Setup(self, options, state, found)
-        parts = Parts(setup, self.parts, setup.own) if setup.own else self.parts
-        return Run(
-            self, found, setup, parts.for_run(), message, state, is_by_id=isinstance(session, str), call=call,
-            is_part=is_part, is_async=is_async,
-        )  # fmt: skip
+        values = RunValues(self, options, state, session_of_run)
+        parts = Parts(values, self.parts, values.own) if values.own else self.parts
+        setup = parts.setup(values)
+        frame = Frame(self, setup, session_of_run, state, call, is_part=is_part)
+        close = partial(self.parts.release, setup.executor)
+        return Run(frame, self.runs, message, close=close, is_by_id=isinstance(session, str))
 
     def _find_session(self, session: Session | str) -> Session:
         if isinstance(session, str):

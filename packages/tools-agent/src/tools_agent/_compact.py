@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tools_agent._loop._drive import Do, adrive
 from tools_agent._messages import Assistant, Message
-from tools_agent._providers._provider import ProviderError, Request, window_of
+from tools_agent._providers._provider import ProviderError, Request, pieces_of, window_of
 from tools_agent._window import Window
 
 if TYPE_CHECKING:
@@ -24,17 +24,13 @@ async def compact(agent: Agent[Any, Any], instructions: str = "", *, session: Se
     session = agent.session if session is None else session
     provider, model = agent.parts.provider
 
-    async def summary(messages: Sequence[Message]) -> Assistant:
-        pieces = provider.astream(Request(model=model, messages=messages))
-        return [piece async for piece in pieces if isinstance(piece, Assistant)][-1]
-
-    def ask(messages: Sequence[Message]) -> Any:
-        return (yield Do(summary, (messages,)))
+    async def ask(messages: Sequence[Message]) -> Assistant:
+        async with pieces_of(provider, Request(model=model, messages=messages)) as pieces:
+            return [piece async for piece in pieces if isinstance(piece, Assistant)][-1]
 
     before = session.log.summary
     window = Window(1, summarize=instructions or True)
-    async for _ in adrive(window.fit(session, ask, window_of(provider, model) * 3 // 4)):
-        pass
+    await window.fit(session, ask, window_of(provider, model) * 3 // 4, write=asyncio.to_thread)
     if window.problem is not None:
         raise ProviderError(window.problem)
     after = session.log.summary

@@ -110,6 +110,18 @@ class ToolFinished(_OfCall):
 
 
 @dataclass(frozen=True, slots=True)
+class PartialOutput:
+    """The typed reply as far as it has arrived, after a piece of it.
+
+    `data` are JSON values; an incomplete text ends where it ends. `value` is the value of the type, if the type accepts
+    what has arrived: lists and dicts without their last item, models once all required fields are there; else None.
+    """
+
+    data: Any
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
 class UsageUpdate:
     """Tokens of the reply that just ended, and of the run so far."""
 

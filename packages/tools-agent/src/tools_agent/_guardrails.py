@@ -49,7 +49,7 @@ class Guardrail:
     def process_input(
         self,
         messages: Sequence[Message],  # noqa: ARG002  (for subclasses)
-        context: Mapping[str, Any],  # noqa: ARG002
+        context: Mapping[str, Any],  # noqa: ARG002  (overridden by guardrails that use it)
     ) -> Any:
         """Check the messages of the session, the new prompt included, when a run begins.
 
@@ -60,9 +60,9 @@ class Guardrail:
 
     def process_output(
         self,
-        reply: Assistant,  # noqa: ARG002
-        messages: Sequence[Message],  # noqa: ARG002
-        context: Mapping[str, Any],  # noqa: ARG002
+        reply: Assistant,  # noqa: ARG002  (overridden by guardrails that use it)
+        messages: Sequence[Message],  # noqa: ARG002  (overridden by guardrails that use it)
+        context: Mapping[str, Any],  # noqa: ARG002  (overridden by guardrails that use it)
     ) -> Any:
         """Check a reply of the model before it is added to the session.
 
@@ -72,8 +72,8 @@ class Guardrail:
 
     def process_tool_input(
         self,
-        call: ToolCall,  # noqa: ARG002
-        context: Any,  # noqa: ARG002
+        call: ToolCall,  # noqa: ARG002  (overridden by guardrails that use it)
+        context: Any,  # noqa: ARG002  (overridden by guardrails that use it)
     ) -> Any:
         """Check a call before it runs, also one of a sub-agent.
 
@@ -84,9 +84,9 @@ class Guardrail:
 
     def process_tool_output(
         self,
-        call: ToolCall,  # noqa: ARG002
-        result: Result,  # noqa: ARG002
-        context: Any,  # noqa: ARG002
+        call: ToolCall,  # noqa: ARG002  (overridden by guardrails that use it)
+        result: Result,  # noqa: ARG002  (overridden by guardrails that use it)
+        context: Any,  # noqa: ARG002  (overridden by guardrails that use it)
     ) -> Any:
         """Check the result of a call before it is stored, and the model reads it.
 

@@ -133,7 +133,7 @@ class Assistant(Message, frozen=True):
     model: str | None = None
     stop_reason: str | None = None
     usage: Usage | None = None
-    structured_output: Any = None
+    output: Any = None
 
 
 class ToolResult(Message, frozen=True, coerce_numbers_to_str=True):
@@ -173,11 +173,13 @@ def message_from_dict(value: Mapping[str, Any] | str | bytes) -> System | User |
 
 
 def estimate_tokens(message: Message) -> int:
-    """Return roughly how many tokens a message has: a quarter of its bytes, and 1,500 for each file."""
+    """Return roughly how many tokens a message has: a quarter of its bytes, and 1,500 for a file that is not text."""
     size = _size(str(getattr(message, "content", "")))
     if isinstance(message, Assistant):
         size += sum(len(call.name) + _size(call.raw or json.dumps(call.raw_arguments)) for call in message.tool_calls)
-    return 8 + size // 4 + 1500 * len(getattr(message, "files", ()))
+    for file in getattr(message, "files", ()):
+        size += len(file.data) if file.mime_type.startswith("text/") else 6_000
+    return 8 + size // 4
 
 
 def _size(text: str) -> int:
@@ -231,5 +233,5 @@ def edited_result(old: Result, attributes: dict[str, Any]) -> Result:
         raise ValueError("the result of a failed call has an error or content, not both")
     message = attributes.get("content", error)
     if not isinstance(message, str) or not isinstance(kind, str):
-        raise ValueError(f"error and error_type of a result are text, got {message!r} and {kind!r}")  # noqa: TRY004
+        raise ValueError(f"error and error_type of a result are text, got {message!r} and {kind!r}")  # noqa: TRY004  (a ValueError, as other wrong values)
     return Result.error(message, type=kind, metadata=metadata)

@@ -6,14 +6,15 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, update_wrapper
 from math import inf
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, TypeVar
+from types import MethodType
+from typing import Any, Concatenate, Generic, Literal, ParamSpec, TypedDict, TypeVar
 
+from tools_agent._caller_loop import awaited
 from tools_agent._messages import System
 from tools_agent._providers._provider import Provider
 from tools_agent._response import ContextT
-from tools_agent._skills import skills_of
 from tools_core import Registry, Tool
 
 P = ParamSpec("P")
@@ -33,6 +34,7 @@ class Options(TypedDict, total=False):
     approve: Any
     on_ask: Callable[..., Any] | None
     guardrails: Sequence[Any]
+    output_validators: Sequence[Callable[..., Any]]
     output_retries: int
     max_steps: int | None
     max_session_steps: int | None
@@ -55,7 +57,7 @@ class Options(TypedDict, total=False):
     max_depth: int
 
 
-_FUNCTIONS = ("model", "instructions", "tools", "skills", "workspace")  # options that may be functions of a run
+FUNCTIONS = ("model", "instructions", "tools", "skills", "workspace")  # options that may be functions of a run
 
 
 class RunOptions(Options, Generic[ContextT], total=False):
@@ -151,22 +153,31 @@ class hybridmethod(Generic[P, R]):  # noqa: N801  (used as a decorator)
 
     def __get__(self, agent: Any, owner: Any) -> Callable[P, R]:
         if agent is not None:
-            return partial(self._function, agent)
+            return MethodType(self._function, agent)
 
         def on_class(*args: P.args, **kwargs: P.kwargs) -> R:
             context: Any = kwargs.pop("context", None)
             return self._function(owner(context=context), *args, **kwargs)
 
+        signature = inspect.signature(self._function)
+        _, *parameters = signature.parameters.values()  # without `self`
+        update_wrapper(on_class, self._function)
+        on_class.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # for `help`
         return on_class
 
 
 def is_function(value: object) -> bool:
     """Return whether an option is a function of the context, and not a value that can be called, such as a tool."""
+    if isinstance(value, Tool):  # which is a descriptor, as a routine is
+        return False
     return inspect.isroutine(value) or isinstance(value, partial)
 
 
 def resolve(value: Any, context: Any, session: object = None) -> Any:
-    """Return the value of an option; a function is called with the context and `session`, as far as it takes them."""
+    """Return the value of an option; a function is called with the context and `session`, as far as it takes them.
+
+    It may be a coroutine function.
+    """
     if not is_function(value):
         return value
     signature = inspect.signature(value)
@@ -174,33 +185,8 @@ def resolve(value: Any, context: Any, session: object = None) -> Any:
     try:
         signature.bind(None, **keywords)
     except TypeError:
-        return value(**keywords)
-    return value(context, **keywords)
-
-
-class Setup:
-    """The options of a run, as attributes: its own, else the agent's. Functions of the context have been called.
-
-    Attributes:
-        own: The options that are not the agent's.
-        seeds: The system messages that the session should have, by id; None for one that it need not have.
-    """
-
-    def __init__(self, agent: Any, own: Mapping[str, Any], context: Any, session: object) -> None:
-        values = {**{name: getattr(agent, name) for name in NAMES}, **own}
-        called = {name: resolve(values[name], context, session) for name in _FUNCTIONS if is_function(values[name])}
-        self.own: Mapping[str, Any] = {**own, **called}
-        self.context = context
-        vars(self).update(values, **called)
-        skills = skills_of(values["skills"] if "skills" not in called else called["skills"])
-        self.seeds: Mapping[str, System | None] = {
-            "instructions": instruction_message(called.get("instructions", values["instructions"])),
-            "skills": None if skills is None else skills.message,
-        }
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+        return awaited(value(**keywords))
+    return awaited(value(context, **keywords))
 
 
 def read_tools(tools: Any) -> dict[str, Tool]:

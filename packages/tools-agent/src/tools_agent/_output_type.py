@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
+from pydantic_core import from_json
+
+from tools_agent._events import PartialOutput
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*\w*[ \t]*\n?(.*?)(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
-_THOUGHTS = re.compile(r".*(?:</think(?:ing)?>|</thought>|</reasoning>|\[/THINK\])", re.DOTALL)
+_THOUGHTS_END = re.compile(r"</think(?:ing)?>|</thought>|</reasoning>|\[/THINK\]")
 _BOX = re.compile(r"<\|begin_of_box\|>(.*?)(?:<\|end_of_box\|>|\Z)", re.DOTALL)
+_START = re.compile(r"(?:\A|^[ \t]*(?:`{3,}|~{3,})[ \t]*\w*[ \t]*$)\s*(?=[{\[])", re.MULTILINE)
 _DECODER = json.JSONDecoder(strict=False)  # some models do not escape line breaks
 
 
@@ -60,6 +65,22 @@ class Output:
         problems = [f"{'.'.join(map(str, detail['loc'])) or 'reply'}: {detail['msg']}" for detail in details]
         return None, "; ".join(problems)
 
+    def read_partial(self, text: str) -> PartialOutput | None:
+        """Return the value of the beginning of a reply; None if it has none yet."""
+        start = None if self._is_text else _START.search(text)
+        if start is None:
+            return None
+        json_text = text[start.end() :]
+        try:
+            data = from_json(json_text, allow_partial="trailing-strings")
+        except ValueError:  # the reply continues after the value
+            return None
+        try:
+            value = self._adapter.validate_json(json_text, experimental_allow_partial="trailing-strings")
+        except ValidationError:
+            value = None
+        return PartialOutput(data, value)
+
     def dump(self, value: Any) -> Any:
         """Return a value as JSON."""
         return self._adapter.dump_python(value, mode="json")
@@ -72,9 +93,9 @@ def _is_text(schema: Mapping[str, Any]) -> bool:
 
 def _candidates(text: str, *, has_prose: bool) -> Iterator[str]:
     """Yield the texts of a reply that may be its JSON, the most probable first."""
-    reply = _THOUGHTS.sub("", text, count=1)
-    for whole in dict.fromkeys((text, reply)):
-        if (value := _decoded(whole)) is not None:
+    reply = text[max((match.end() for match in _THOUGHTS_END.finditer(text)), default=0) :]
+    for candidate in dict.fromkeys((text, reply)):
+        if (value := _decoded(candidate)) is not None:
             yield value
             return
     for pattern, group in ((_BOX, 1), (_FENCE, 2)):
@@ -114,3 +135,12 @@ def _values_in(text: str) -> Iterator[str]:
             position = match.start() + 1
         else:
             yield json.dumps(value)
+
+
+def arguments_of(validator: Callable[..., object], output: object, context: object) -> tuple[object, ...]:
+    """Return the arguments of a validator: the output, and the context if it takes a second one."""
+    try:
+        inspect.signature(validator).bind(output, context)
+    except TypeError:
+        return (output,)
+    return output, context

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import fields
 from threading import RLock
 from typing import Any, TypeVar
 
 from tools_agent._guardrails import Guardrail, check_guardrails
 from tools_agent._loop._approvals import SessionApprovals
-from tools_agent._loop._calls import Recorder
-from tools_agent._loop._run_parts import RunParts
+from tools_agent._loop._recorder import Recorder
 from tools_agent._loop._tool_checks import ToolChecks
 from tools_agent._options import is_function, read_tools, resolve
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import Provider, window_of
 from tools_agent._search import estimate_tokens, tool_search
+from tools_agent._setup import RunValues, Setup
 from tools_agent._skills import skills_of
 from tools_core import Tool
-from tools_core.search import ToolSearch
 from tools_runtime import Approvals, Executor
 from tools_runtime.plugins import LoopDetector, OutputBudget
+from tools_runtime.search import ToolSearch
 
 T = TypeVar("T")
 _RECORDER = Recorder()
@@ -75,9 +76,16 @@ class Parts:
             self._values["executor"].close()
         return [provider for provider, _ in self._named.values()]
 
-    def for_run(self) -> RunParts:
-        """Return all parts."""
-        return RunParts(self.provider, *self.tools, self.executor, self.output, self.guardrails, self.budget.tool)
+    def setup(self, values: RunValues) -> Setup:
+        """Return what a run with these options works with."""
+        provider, model = self.provider
+        tools, search = self.tools
+        own: dict[str, Any] = {
+            "provider": provider, "model": model, "tools": tools, "search": search, "reader": self.budget.tool,
+            "executor": self.executor, "output": self.output, "guardrails": self.guardrails,
+        }  # fmt: skip
+        options = {field.name for field in fields(Setup)} - own.keys()  # they are the same in a setup
+        return Setup(**own, **{name: getattr(values, name) for name in options})
 
     @property
     def provider(self) -> tuple[Provider, str]:
@@ -188,6 +196,7 @@ class Parts:
 def _provider_of(model: Any) -> tuple[Provider, str]:
     if model is None:
         raise TypeError('an agent needs a model: "PROVIDER:NAME", or a Provider')
-    if not hasattr(model, "stream"):
-        raise TypeError(f'a model is "PROVIDER:NAME", or a Provider, got {model!r}')
+    if not hasattr(model, "astream"):
+        hint = ": it needs `astream`, an asynchronous generator" if hasattr(model, "stream") else ""
+        raise TypeError(f'a model is "PROVIDER:NAME", or a Provider, got {model!r}{hint}')
     return model, getattr(model, "model", "")

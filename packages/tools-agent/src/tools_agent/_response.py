@@ -43,7 +43,7 @@ class Response(Generic[OutputT]):
 
     outcome: str
     content: str = ""
-    output: OutputT = None  # type: ignore[assignment]
+    output: OutputT = None  # type: ignore[assignment]  # None unless the run completes
     """The parsed reply, or its text if the agent has no `output` type; None unless completed."""
     detail: str | None = None
     tripwire: Tripwire | None = None

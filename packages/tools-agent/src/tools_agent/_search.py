@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from tools_agent._messages import Message, ToolResult
 from tools_core import Registry, Tool, UnknownToolError
-from tools_core.search import MATCHES, NAME, ToolSearch, package_of
+from tools_runtime.search import MATCHES, NAME, ToolSearch, package_of
 
 
 def matches_of(search: ToolSearch, messages: Iterable[Message]) -> dict[str, dict[str, Any]]:
@@ -60,15 +61,23 @@ def estimate_tokens(tool: Tool) -> int:
 
 def _selected(patterns: Any, option: Any, tools: Mapping[str, Tool]) -> set[str]:
     """Return the names that patterns select; a pattern with a wildcard may match no tool."""
-    if not isinstance(option, Registry):
-        option = Registry()
-        for name, tool in tools.items():
-            option.register(tool if tool.name == name else tool.renamed(name))
     names: set[str] = set()
-    for pattern in [patterns] if isinstance(patterns, str) else patterns or ():
+    words = [
+        word.strip()
+        for text in ([patterns] if isinstance(patterns, str) else patterns or ())
+        for word in text.split(",")
+    ]
+    if not isinstance(option, Registry):  # names may have a colon, such as `mcp:web:search`
+        for word in words:
+            chosen = {name for name in tools if fnmatchcase(name, word)}
+            if not chosen and "*" not in word:
+                raise UnknownToolError(word, f"no tool {word!r}; there are: {', '.join(tools)}")
+            names |= chosen
+        return names
+    for word in words:
         try:
-            names.update(option.select(pattern))
+            names.update(option.select(word))
         except UnknownToolError:
-            if "*" not in pattern:
+            if "*" not in word:
                 raise
     return names & tools.keys()

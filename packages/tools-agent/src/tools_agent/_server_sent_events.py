@@ -1,14 +1,16 @@
-"""`server_sent_events`: the events of a stream as JSON for web front ends."""
+"""The events of a stream as JSON: `event_to_dict`, and `server_sent_events` for web front ends."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import AsyncGenerator
+from dataclasses import asdict
 from typing import Any
 
 from tools_agent._events import (
     Interrupt,
+    PartialOutput,
     ReasoningDelta,
     Retrying,
     TextDelta,
@@ -35,7 +37,8 @@ async def server_sent_events(stream: AsyncStream[Any]) -> AsyncGenerator[str]:
     try:
         async with stream:  # a client that leaves ends the run
             async for event in stream:
-                yield _encoded(_name_of(event), _data_of(event))
+                data = event_to_dict(event)
+                yield _encoded(data.pop("type"), data)
     except Exception as error:
         yield _encoded("error", {"type": type(error).__name__})
         raise
@@ -44,8 +47,9 @@ async def server_sent_events(stream: AsyncStream[Any]) -> AsyncGenerator[str]:
     yield _encoded("end", {"outcome": response.outcome, "content": response.content, "pending": pending})
 
 
-def _name_of(event: object) -> str:
-    return re.sub("(?<!^)(?=[A-Z])", "_", type(event).__name__).lower()
+def event_to_dict(event: object) -> dict[str, Any]:
+    """Return an event of a stream as JSON values: `{"type": "text_delta", "content": "Hi"}`."""
+    return {"type": re.sub("(?<!^)(?=[A-Z])", "_", type(event).__name__).lower(), **_data_of(event)}
 
 
 def _encoded(name: str, data: dict[str, Any]) -> str:
@@ -56,10 +60,10 @@ def _encoded(name: str, data: dict[str, Any]) -> str:
 def _data_of(event: Any) -> dict[str, Any]:
     """Return the members of an event as JSON values."""
     match event:
-        case TextDelta(content) | ReasoningDelta(content) | TextDone(content):
-            return {"content": content}
-        case ToolCallDelta(index, id_, name, arguments):
-            return {"index": index, "id": id_, "name": name, "arguments": arguments}
+        case TextDelta() | ReasoningDelta() | TextDone() | ToolCallDelta() | Retrying():
+            return asdict(event)
+        case PartialOutput(data):
+            return {"data": data}
         case ToolCallDone():
             return {"id": event.id, "name": event.name, "arguments": event.arguments}
         case ToolStarted():
@@ -70,8 +74,6 @@ def _data_of(event: Any) -> dict[str, Any]:
         case ToolFinished(_, result, agent):
             outcome = {"result": str(result), "error_type": result.error_type}
             return {"id": event.id, "name": event.name, **outcome, "agent": agent}
-        case Retrying(reason, delay):
-            return {"reason": reason, "delay": delay}
         case UsageUpdate(usage, total):
             return {"usage": usage.model_dump(), "total": total.model_dump()}
         case Interrupt(reason, _, pending):

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml  # type: ignore[import-untyped]
+import yaml  # type: ignore[import-untyped]  # it has no types
 
 from tools_agent._messages import System
 from tools_core import Tool, ToolError, tool
@@ -105,7 +105,10 @@ def _skill(file: Path) -> Skill:
 
 def _read(file: Path) -> tuple[dict[str, str], str]:
     """Return the fields of a file's front matter, and the text below it."""
-    text = file.read_text(encoding="utf-8")
+    try:
+        text = file.read_text(encoding="utf-8-sig")  # editors of Windows write a mark first
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: it is not UTF-8: {error}") from error
     match = _FRONT.match(text)
     if match is None:
         return {}, text
@@ -114,7 +117,7 @@ def _read(file: Path) -> tuple[dict[str, str], str]:
     except yaml.YAMLError as error:
         raise ValueError(f"{file}: its front matter is not YAML: {error}") from error
     if not isinstance(fields, dict):
-        raise ValueError(f"{file}: its front matter is not a mapping of names to values")  # noqa: TRY004
+        raise ValueError(f"{file}: its front matter is not a mapping of names to values")  # noqa: TRY004  (a ValueError, as other mistakes of a file)
     return {str(name): str(value).strip() for name, value in fields.items() if value is not None}, match[2]
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
 from weakref import WeakKeyDictionary
 
-from tools_agent._loop._drive import Do
 from tools_agent._messages import Assistant, Message, System, ToolResult, User, estimate_tokens
 from tools_agent._providers._provider import ProviderError
+from tools_agent._session._log import SessionLog
+from tools_agent._session._session import Session
 from tools_core import Result
 
-if TYPE_CHECKING:
-    from tools_agent._session._log import SessionLog
-    from tools_agent._session._session import Session
+Ask = Callable[[Sequence[Message]], Awaitable[Assistant]]
 
 _SUMMARIZE = (
     "Summarize the following part of a conversation between a user, an assistant and its tools, so that the assistant "
@@ -65,10 +64,13 @@ class Window:
         self.problem: str | None = None
         self._failures: WeakKeyDictionary[SessionLog, int] = WeakKeyDictionary()  # messages at the last failed summary
 
-    def fit(self, session: Session, ask: Callable[[Sequence[Message]], Any], room: int = _ROOM) -> Any:
-        """Return the messages that the model sees, as a generator of the loop.
+    async def fit(
+        self, session: Session, ask: Ask, room: int = _ROOM, *, write: Callable[..., Awaitable[object]]
+    ) -> list[Message]:
+        """Return the messages that the model sees.
 
-        `ask` has the model reply to messages, and `room` is the number of tokens that the model can read.
+        `ask` has the model reply to messages, `room` is the number of tokens that the model can read, and `write` calls
+        a function of the session's log.
         """
         messages, log = session.messages, session.log
         limit = min(self.max_tokens or room, room)
@@ -79,23 +81,23 @@ class Window:
             earlier = log.summary["text"] if log.summary else ""
             summary = {"until": hidden[-1].id, "text": earlier}
             is_due = len(messages) >= self._failures.get(log, -_PAUSE) + _PAUSE
-            text = (yield from self._summarize(hidden, earlier, ask, room)) if self.instructions and is_due else None
+            text = (await self._summarize(hidden, earlier, ask, room)) if self.instructions and is_due else None
             if text is not None or not self.instructions:
                 self._failures.pop(log, None)
                 summary["text"] = text or earlier
-                yield Do(log.summarize, (summary["until"], summary["text"]), blocks=session.store is not None)
+                await write(log.summarize, summary["until"], summary["text"])
             elif is_due:
                 self._failures[log] = len(messages)
             view = visible(messages, summary, is_lost=text is None and bool(self.instructions))
         return self._shortened(view, room)
 
-    def _summarize(self, hidden: Sequence[Any], earlier: str, ask: Callable[..., Any], room: int) -> Any:
+    async def _summarize(self, hidden: Sequence[Message], earlier: str, ask: Ask, room: int) -> str | None:
         """Return a summary of messages, piece by piece; None if the model fails to write one."""
         self.problem = None
         for piece in _pieces(hidden, max(room // 2, 1_000) * 3):
             content = f"{_HEADING}{earlier}\n\n{piece}" if earlier else piece
             try:
-                reply = yield from ask([System(content=self.instructions), User(content=content)])
+                reply = await ask([System(content=self.instructions), User(content=content)])
             except ProviderError as error:
                 self.problem = str(error)
             else:
@@ -109,7 +111,7 @@ class Window:
     def _size(self, messages: Iterable[Message]) -> int:
         return sum(map(self.count, messages))
 
-    def _hidden(self, messages: Sequence[Any], session: Session, limit: int) -> list[Any]:
+    def _hidden(self, messages: Sequence[Message], session: Session, limit: int) -> list[Message]:
         """The messages to hide now, whole groups of a reply and its results."""
         groups = _groups(_after(messages, session.log.summary))
         left = limit // 2
@@ -119,22 +121,22 @@ class Window:
             left -= self._size(groups[first])
         return [message for group in groups[:first] for message in group]
 
-    def _shortened(self, view: list[Any], room: int) -> list[Any]:
+    def _shortened(self, view: list[Message], room: int) -> list[Message]:
         """Shorten the longest texts, results first, until the model can read all messages."""
         sizes = [self.count(message) for message in view]
         while (total := sum(sizes)) > room:
-            long = [index for index, message in enumerate(view) if len(str(message.content)) > _MIN_TEXT + 100]
+            long = [index for index, message in enumerate(view) if len(_text(message)) > _MIN_TEXT + 100]
             if not long:
                 break
-            index = max(long, key=lambda index: (_RANK.get(view[index].role, 1), len(str(view[index].content))))
-            text = str(view[index].content)
+            index = max(long, key=lambda index: (_RANK.get(view[index].role, 1), len(_text(view[index]))))
+            text = _text(view[index])
             size = max(_MIN_TEXT, len(text) // 2, len(text) - 4 * (total - room) - 100)
             view[index] = _with_text(view[index], _clipped(text, size))
             sizes[index] = self.count(view[index])
         return view
 
 
-def visible(messages: Sequence[Any], summary: Mapping[str, Any] | None, *, is_lost: bool = False) -> list[Any]:
+def visible(messages: Sequence[Message], summary: Mapping[str, Any] | None, *, is_lost: bool = False) -> list[Message]:
     """Return the messages that the model sees: system messages, the summary, the latest prompt and what follows.
 
     `is_lost` if the summary lacks messages before them.
@@ -143,7 +145,7 @@ def visible(messages: Sequence[Any], summary: Mapping[str, Any] | None, *, is_lo
     hidden = len(messages) - len(recent)
     if not hidden or summary is None:
         return list(messages)
-    head: list[Any] = [message for message in messages[:hidden] if isinstance(message, System)]
+    head: list[Message] = [message for message in messages[:hidden] if isinstance(message, System)]
     texts = [_HEADING + summary["text"]] if summary["text"] else []
     if is_lost or not texts:
         texts.append(_HIDDEN)
@@ -153,7 +155,7 @@ def visible(messages: Sequence[Any], summary: Mapping[str, Any] | None, *, is_lo
     return [*head, *recent]
 
 
-def _after(messages: Sequence[Any], summary: Mapping[str, Any] | None) -> Sequence[Any]:
+def _after(messages: Sequence[Message], summary: Mapping[str, Any] | None) -> Sequence[Message]:
     """The messages that a summary does not cover, without system messages before them."""
     if summary is None:
         return messages
@@ -163,9 +165,9 @@ def _after(messages: Sequence[Any], summary: Mapping[str, Any] | None) -> Sequen
     return messages[place + 1 :]
 
 
-def _groups(messages: Sequence[Any]) -> list[list[Any]]:
+def _groups(messages: Sequence[Message]) -> list[list[Message]]:
     """Messages, each with the results that follow it."""
-    groups: list[list[Any]] = []
+    groups: list[list[Message]] = []
     for message in messages:
         if isinstance(message, ToolResult) and groups:
             groups[-1].append(message)
@@ -174,18 +176,22 @@ def _groups(messages: Sequence[Any]) -> list[list[Any]]:
     return groups
 
 
-def _pieces(messages: Sequence[Any], size: int) -> list[str]:
+def _pieces(messages: Sequence[Message], size: int) -> list[str]:
     """Return messages as texts of at most so many characters; of a very long conversation the newest ones."""
     pieces: list[str] = []
     for message in messages:
         calls = message.tool_calls if isinstance(message, Assistant) else ()
-        lines = [message.content, *(f"  calls {call.name}({call.raw_arguments})" for call in calls)]
+        lines = [_text(message), *(f"  calls {call.name}({call.raw_arguments})" for call in calls)]
         text = _clipped(f"{message.role}: " + "\n".join(lines), min(_MAX_MESSAGE, size))
         if pieces and len(pieces[-1]) + len(text) < size:
             pieces[-1] += f"\n\n{text}"
         else:
             pieces.append(text)
     return pieces[-_MAX_PIECES:]
+
+
+def _text(message: Message) -> str:
+    return str(getattr(message, "content", ""))
 
 
 def _clipped(text: str, size: int) -> str:

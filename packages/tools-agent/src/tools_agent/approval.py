@@ -40,6 +40,6 @@ def carry_out(
 
 def add_session_rules(policy: Policy, session: Session) -> None:
     """Let the rules that a person approved for a session hold again, in another process."""
-    for key in session.log.transcript.approved_keys:
+    for key in session.log.approved_keys:
         if key.startswith(_RULE):
             policy.add_rule(json.loads(key.removeprefix(_RULE)), save=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tools_agent._agent import Agent
-from tools_agent._loop._family import run_of
+from tools_agent._loop._frame import frame_of
 from tools_agent._loop._sub_agent import Delegation
 from tools_runtime import Executor
 
@@ -30,7 +30,7 @@ def delegate(
     tools: Mapping[str, Tool],
     read: Callable[[Response[Any]], Result],
     close: Callable[[], object],
-) -> Result | Awaitable[Result]:
+) -> Awaitable[Result]:
     """Run a call of a tool as the replies of a model, whose calls are part of the caller's run.
 
     The policy, hooks, approvals and workspace of the caller, an agent or an executor, hold for these calls, and tools
@@ -47,8 +47,8 @@ def delegate(
         close: Called when the run has ended.
     """
     options: dict[str, Any] = {}
-    if (run := run_of(context.caller)) is not None:
-        options = {name: getattr(run.options, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
+    if (frame := frame_of(context.caller)) is not None:
+        options = {name: getattr(frame.setup, name) for name in (*_SHARED, "tool_timeout", "on_unknown")}
     elif isinstance(executor := getattr(context.caller, "executor", None), Executor):
         options = {name: getattr(executor, name) for name in _SHARED} | {"tool_timeout": executor.default_timeout}
     agent: Any = Agent(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from threading import RLock
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
-    from tools_agent._messages import User
-    from tools_agent._session._session import Session
-    from tools_agent._stores._store import Store
+from tools_agent._loop._run import Run
+from tools_agent._messages import User
+from tools_agent._session._session import Session
+from tools_agent._stores._store import Store
 
 
 class ActiveRuns:
@@ -35,7 +33,7 @@ class ActiveRuns:
         if store is None:
             raise TypeError(f"the session {session!r} is in a store: pass store= to the agent")
         with self._lock:
-            return next((run for run in self._runs.values() if run.is_of(session)), None)
+            return next((run for run in self._runs.values() if _is_of(run, session, store)), None)
 
     def steer(self, session: Session | str, store: Store | None, message: User) -> None:
         """Add a message for the active run of a session, or for the next one."""
@@ -71,3 +69,9 @@ class ActiveRuns:
             if waiting and run.is_by_id:
                 self._waiting_by_id.setdefault((id(session.store), session.id), []).extend(waiting)
                 waiting.clear()
+
+
+def _is_of(run: Run, session: Session | str, store: Store | None) -> bool:
+    """Return whether this is a run of a session, which may be named by its id in a store."""
+    current = run.session
+    return current is session or (current.id == session and current.store is not None and current.store is store)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tools_agent._loop._family import run_of
-from tools_core import Approval, Denial
+from tools_agent._loop._frame import Frame, frame_of
+from tools_core import Approval, ApprovalRequest, Denial
 from tools_runtime import Approvals
-
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
-    from tools_core import ApprovalRequest
 
 
 class SessionApprovals(Approvals):
@@ -31,21 +25,23 @@ class SessionApprovals(Approvals):
 
     def take(self, request: ApprovalRequest) -> Approval | Denial | None:
         """Return the answer to a request, or None."""
-        run = _run_of(request)
-        by = None if run is None else run.session.log.approver_of(request.key)
+        frame = _keeper_of(request)
+        by = None if frame is None else frame.session.log.approver_of(request.key)
         return self._inner.take(request) if by is None else Approval("run", by, request.key)
 
-    def remember(self, request: ApprovalRequest, approval: Approval) -> None:
+    async def remember(self, request: ApprovalRequest, approval: Approval) -> None:
         """Remember an approval for its scope."""
-        run = _run_of(request)
-        if run is None or approval.scope != "run":
-            self._inner.remember(request, approval)
+        frame = _keeper_of(request)
+        if frame is None or approval.scope != "run":
+            remembering = self._inner.remember(request, approval)
+            if remembering is not None:
+                await remembering
         else:
-            run.session.log.approve_key(request.key, request.call.id, approval.by)
+            await frame.write(frame.session.log.approve_key, request.key, request.call.id, approval.by)
 
 
-def _run_of(request: ApprovalRequest) -> Run | None:
-    """Return the run whose session keeps the approvals for it; None for a part of a call without an agent."""
-    run = run_of(request.context.caller)
-    run = None if run is None else run.owner
-    return None if run is None or (run.is_part and run.caller is None) else run
+def _keeper_of(request: ApprovalRequest) -> Frame | None:
+    """Return the frame whose session keeps the approvals; None for a part of a call without an agent."""
+    frame = frame_of(request.context.caller)
+    frame = None if frame is None else frame.home
+    return None if frame is None or (frame.is_part and frame.caller is None) else frame

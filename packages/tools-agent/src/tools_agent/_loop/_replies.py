@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_agent._events import Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
-from tools_agent._loop._drive import Do, Steps
-from tools_agent._loop._sources import END, WAKE, AsyncSource, Source
+from tools_agent._events import Delta, Retrying, TextDelta, TextDone, ToolCallDone, UsageUpdate
+from tools_agent._loop._checks import Checks
+from tools_agent._loop._frame import Frame
+from tools_agent._loop._run_hooks import RunHooks
 from tools_agent._messages import Assistant, Message, System, Usage
-from tools_agent._output_type import Output
-from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of, window_of
+from tools_agent._output_type import Output, arguments_of
+from tools_agent._providers._provider import ProviderError, Request, check_price, cost_of, pieces_of, window_of
 from tools_agent._search import estimate_tokens, matches_of
 
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
-
 _MIN_ROOM = 1_000  # tokens
-_AHEAD = 64  # pieces of a reply that are read before the caller requests them
 
 
 class Replies:
@@ -26,60 +25,75 @@ class Replies:
 
     Attributes:
         count: The number of replies.
-        partial: The text of an incomplete reply.
         output: The parsed value of the last reply.
         problem: The reason why the last reply is not valid output.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, frame: Frame, checks: Checks, hooks: RunHooks | None) -> None:
         self.count = 0
-        self.partial = ""
         self.output: Any = None
         self.problem: str | None = None
-        self._run = run
-        parts = run.parts
-        self._type = parts.output
-        self._provider, self._model = parts.provider
-        self._reader = parts.reader  # of results that were cut
-        self._source: Source | AsyncSource | None = None  # of the reply that the model is sending
+        self._frame = frame
+        self._setup = frame.setup
+        self._checks = checks
+        self._hooks = hooks
+        self._type = frame.setup.output
+        self._partial: list[str] = []
+        self._shown = 0  # pieces of the typed output that was emitted last
+        self._wait: asyncio.Timeout | None = None  # for the model
+
+    @property
+    def partial(self) -> str:
+        """The text of an incomplete reply."""
+        return "".join(self._partial)
 
     def wake(self) -> None:
         """Let a run that waits for the model see that it was interrupted; from any thread."""
-        if (source := self._source) is not None:
-            source.put(WAKE)
+        if (wait := self._wait) is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._frame.loop.call_soon_threadsafe(_end, wait)
 
-    def request(self) -> Steps:
+    async def request(self) -> Assistant | None:
         """Request the next reply and add it to the session. Return None if a guardrail blocks it."""
-        run, session = self._run, self._run.session
-        reply = yield from self._ask()
+        frame, log = self._frame, self._frame.session.log
+        reply = await self._ask()
         self.count += 1
-        reply = session.log.with_unique_ids(reply)
-        if run.parts.guardrails and (reply := (yield from run.checks.check_output(reply))) is None:
-            return None
-        reply = self.read(reply)
-        yield run.write(session.log.add, reply)
-        self.partial = ""
-        if reply.content:
-            yield TextDone(reply.content)
-        for call in reply.tool_calls:
-            yield ToolCallDone(call)
-        yield UsageUpdate(reply.usage or Usage(), run.budget.usage)
-        yield from run.notify(reply)
+        reply = log.with_unique_ids(reply)
+        if self._setup.guardrails:
+            checked = await self._checks.check_output(reply)
+            if checked is None:
+                return None
+            reply = checked
+        reply = await self.read(reply)
+        await frame.write(log.add, reply)
+        self._partial = []
+        if frame.has_listener:
+            await self._emit(reply)
+        await frame.notify(reply)
         return reply
 
-    def _ask(self) -> Steps:
+    async def _emit(self, reply: Assistant) -> None:
+        frame = self._frame
+        if reply.content:
+            await frame.emit(TextDone(reply.content))
+        for call in reply.tool_calls:
+            await frame.emit(ToolCallDone(call))
+        await frame.emit(UsageUpdate(reply.usage or Usage(), frame.budget.usage))
+
+    async def _ask(self) -> Assistant:
         """Send what the model sees of the session, and less if it is still too long; return the reply."""
-        run, window = self._run, self._run.options.window
+        frame, window = self._frame, self._setup.window
         while True:
-            messages = run.session.messages
+            messages: Sequence[Message] = list(frame.session.log.messages)
             if window is not None:
-                messages = yield from window.fit(run.session, partial(self._send, is_shown=False), self._room)
+                send = partial(self._send, is_shown=False)
+                messages = await window.fit(frame.session, send, self._room, write=frame.write)
             if self._type is not None and self._type.hint:
                 place = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
                 messages = [*messages[:place], System(content=self._type.hint), *messages[place:]]
             tools, deferred = self._definitions(messages)
             try:
-                return (yield from self._send(messages, tools, deferred, self._type))
+                return await self._send(messages, tools, deferred, self._type)
             except ProviderError as error:
                 if window is None or not error.is_too_long or self._room < _MIN_ROOM:
                     raise
@@ -88,43 +102,56 @@ class Replies:
     @cached_property
     def _room(self) -> int:
         """The tokens of messages that the model can read, beside the definitions and its reply."""
-        room = window_of(self._provider, self._model) * 3 // 4
-        return max(_MIN_ROOM, room - sum(map(estimate_tokens, self._run.tools.values())))
+        setup = self._setup
+        room = window_of(setup.provider, setup.model) * 3 // 4
+        return max(_MIN_ROOM, room - sum(map(estimate_tokens, setup.tools.values())))
 
     def _definitions(self, messages: Sequence[Message]) -> tuple[list[Any], list[Any]]:
         """Return the definitions that the model sees from the start, and the ones that the provider loads later."""
-        run, search = self._run, self._run.search
-        has_reader = (
-            search is not None or run.session.key in run.agent.with_cut_output
-        )  # always: the list must not change
+        frame, search = self._frame, self._setup.search
+        # With deferred tools always: the list must not change.
+        has_reader = search is not None or frame.session.key in frame.agent.with_cut_output
         hidden = {} if search is None else search.tools
         tools = [
             {**tool.definition, "name": name}
-            for name, tool in run.tools.items()
-            if name not in hidden and (has_reader or tool is not self._reader)
+            for name, tool in self._setup.tools.items()
+            if name not in hidden and (has_reader or tool is not self._setup.reader)
         ]
         if search is None:
             return tools, []
-        matches = matches_of(search, run.session.messages)
-        can_load = getattr(self._provider, "loads_definitions", None)
-        if can_load is None or not can_load(self._model):
+        matches = matches_of(search, frame.session.log.messages)
+        can_load = getattr(self._setup.provider, "loads_definitions", None)
+        if can_load is None or not can_load(self._setup.model):
             return [*tools, *matches.values()], []
         visible = matches_of(search, messages)  # matches of a search that is no longer visible are sent
         tools += [definition for name, definition in matches.items() if name not in visible]
         return tools, [item for name, item in search.definitions.items() if name not in matches or name in visible]
 
-    def read(self, reply: Assistant) -> Assistant:
+    async def read(self, reply: Assistant) -> Assistant:
         """Return a reply with its structured output."""
-        self.problem = None
-        if self._type is None:
-            self.output = reply.content
-        elif not reply.tool_calls:
+        self.problem, self.output = None, reply.content
+        if is_unfinished(reply):
+            return reply
+        if self._type is not None:
             self.output, self.problem = self._type.read(reply.content)
-            if self.problem is None:
-                return reply.replace(structured_output=self._type.dump(self.output))
-        return reply
+        if self.problem is None:
+            await self._validate()
+        if self._type is None or self.problem is not None:
+            return reply
+        return reply.replace(output=self._type.dump(self.output))
 
-    def _send(
+    async def _validate(self) -> None:
+        """Pass the output through the validators."""
+        for validator in self._setup.output_validators:
+            try:
+                arguments = arguments_of(validator, self.output, self._frame.state)
+                answer = await self._frame.call_back(validator, *arguments)
+            except ValueError as error:
+                self.output, self.problem = None, str(error)
+                return
+            self.output = self.output if answer is None else answer
+
+    async def _send(
         self,
         messages: Sequence[Message],
         tools: Sequence[Any] = (),
@@ -132,61 +159,86 @@ class Replies:
         output: Output | None = None,
         *,
         is_shown: bool = True,
-    ) -> Steps:
-        """Send a request to the model, yield the deltas of its reply if the user may see them, and return the reply."""
-        run, options = self._run, self._run.options
-        provider = self._provider
-        run.budget.check(is_step=is_shown)
-        if run.budget.needs_price and self._model:
-            check_price(provider, self._model)
+    ) -> Assistant:
+        """Send a request to the model, and return its reply; the user may see the deltas."""
+        frame, setup, hooks = self._frame, self._setup, self._hooks
+        frame.budget.check(is_step=is_shown)
+        if frame.budget.needs_price and setup.model:
+            check_price(setup.provider, setup.model)
         request = Request(
-            model=self._model, messages=messages, tools=tools, deferred=deferred, settings=self._settings(),
-            timeout=options.timeout, output_schema=None if output is None else output.schema,
+            model=setup.model, messages=messages, tools=tools, deferred=deferred, settings=self._settings(),
+            timeout=setup.timeout, output_schema=None if output is None else output.schema,
         )  # fmt: skip
-        hooks = run.hooks
         if hooks is not None:
-            request = yield from hooks.before_request(request)
+            request = await hooks.before_request(request)
         try:
-            reply = yield from self._receive(request, is_shown=is_shown)
+            reply = await self._receive(request, is_shown=is_shown)
         except BaseException as error:
             if hooks is not None:
-                yield from hooks.after_request(request, None, error)
+                await hooks.after_request(request, None, error)
             raise
         if reply.usage is not None:
-            run.add_usage(reply.usage, cost_of(reply) if run.budget.needs_price else 0.0)
-        return reply if hooks is None else (yield from hooks.after_request(request, reply))
+            frame.add_usage(reply.usage, cost_of(reply) if frame.budget.needs_price else 0.0)
+        return reply if hooks is None else (await hooks.after_request(request, reply)) or reply
 
     def _settings(self) -> Mapping[str, Any]:
         """Return the settings; after calls a forced one would repeat without end."""
-        settings: Mapping[str, Any] = self._run.options.settings
+        settings = self._setup.settings or {}
         is_forced = settings.get("tool_choice", "auto") not in ("auto", "none")
-        if not is_forced or not self._run.batch:
+        if not is_forced or not self._frame.batch:
             return settings
         return {name: value for name, value in settings.items() if name != "tool_choice"}
 
-    def _receive(self, request: Request, *, is_shown: bool) -> Steps:
-        """Yield the deltas of a reply if the user may see them, and return the reply."""
-        run, provider = self._run, self._provider
-        source = run.source(lambda: provider.stream(request), lambda: provider.astream(request), ahead=_AHEAD)
-        reply: Assistant | None = None
-        self.partial, self._source = "", source
+    async def _receive(self, request: Request, *, is_shown: bool) -> Assistant:
+        """Return a reply, and emit its deltas if the user may see them."""
+        self._partial, self._shown = [], 0
         try:
-            run.check()  # again, since an interrupt wakes the source only from now on
-            while (piece := (yield Do(source.next))) is not END:
-                if isinstance(piece, Assistant):
-                    reply = piece
-                    continue
-                run.check()
-                if not is_shown or piece is WAKE:
-                    continue
-                if isinstance(piece, TextDelta):
-                    self.partial += piece.content
-                elif isinstance(piece, Retrying):
-                    self.partial = ""
-                yield piece
+            async with asyncio.timeout(None) as self._wait:
+                self._frame.check()  # again, since an interrupt ends the wait only from now on
+                reply = await self._read(request, is_shown=is_shown)
+        except TimeoutError:
+            self._frame.check()
+            raise
         finally:
-            self._source = None
-            yield Do(source.close)
+            self._wait = None
         if reply is None:
             raise ProviderError("the provider ended without a reply", retryable=True)
         return reply
+
+    async def _read(self, request: Request, *, is_shown: bool) -> Assistant | None:
+        frame, reply = self._frame, None
+        async with pieces_of(self._setup.provider, request) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Assistant):
+                    reply = piece
+                    continue
+                frame.check()
+                if not is_shown:
+                    continue
+                if isinstance(piece, TextDelta):
+                    self._partial.append(piece.content)
+                elif isinstance(piece, Retrying):
+                    self._partial, self._shown = [], 0
+                if frame.has_listener:
+                    await frame.emit(piece)
+                    await self._emit_partial_output(piece)
+        return reply
+
+    async def _emit_partial_output(self, piece: Delta) -> None:
+        """Emit the typed output so far; rarely in a long reply, since it is read from its start each time."""
+        if self._type is None or not isinstance(piece, TextDelta) or len(self._partial) < self._shown * 1.02:
+            return
+        self._shown = len(self._partial)
+        output = self._type.read_partial(self.partial)
+        if output is not None:
+            await self._frame.emit(output)
+
+
+def is_unfinished(reply: Assistant) -> bool:
+    """Return whether the run goes on after a reply: it has calls, or Anthropic has paused it."""
+    return bool(reply.tool_calls) or reply.stop_reason == "pause_turn"
+
+
+def _end(wait: asyncio.Timeout) -> None:
+    with suppress(RuntimeError):  # it has just ended
+        wait.reschedule(asyncio.get_running_loop().time())

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tools_agent._loop._drive import Do, Steps
+from tools_agent._loop._frame import Frame
 from tools_core import Context, InvalidArguments, Result, ToolCall
-
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
 
 _UNKNOWN = (
     "The program ended while this call ran: its outcome is unknown, and the call was not repeated. "
@@ -18,36 +15,36 @@ _UNKNOWN = (
 _VERIFIED = "The call had its effect. The program ended before it received the result."
 
 
-def resumed(run: Run, calls: Sequence[ToolCall], context: Context) -> Steps:
+async def resumed(frame: Frame, calls: Sequence[ToolCall], context: Context) -> list[tuple[ToolCall, Result | None]]:
     """Return each call that may run with None, and each call that must not run again with its result.
 
     A call that an earlier run started may have had its effect. It runs again if that is harmless, or if the tool named
     by `verify` finds no effect. Calls that wait for an answer of the user, or for their result, do not run.
     """
-    log = run.session.log
+    log = frame.session.log
     pairs: list[tuple[ToolCall, Result | None]] = []
     for call in calls:
         state = log.state(call.id)
-        if state.question is not None and run.inherited("on_ask") is None:
+        if state.question is not None and frame.inherited("on_ask") is None:
             continue
         if state.pending is not None and state.pending.get("external"):
             continue
-        if state.attempts <= state.attempts_settled or _is_repeatable(run, call, context):
+        if state.attempts <= state.attempts_settled or _is_repeatable(frame, call, context):
             pairs.append((call, None))
             continue
-        result = yield from _verify(run, call, context)
+        result = await _verify(frame, call, context)
         if result is not None:
             pairs.append((call, None if not result.output else _verified(result)))
-        elif run.options.on_unknown != "ask":
+        elif frame.setup.on_unknown != "ask":
             pairs.append((call, Result.error(_UNKNOWN, type="outcome_unknown")))
         elif state.pending is None or not state.pending.get("was_started"):
-            yield run.write(log.ask_approval, call.id, _request(call))
+            await frame.write(log.ask_approval, call.id or "", _request(call))
     return pairs
 
 
-def _is_repeatable(run: Run, call: ToolCall, context: Context) -> bool:
+def _is_repeatable(frame: Frame, call: ToolCall, context: Context) -> bool:
     """Return whether running a call twice has the same effect as running it once."""
-    tool = run.tools.get(call.name)
+    tool = frame.setup.tools.get(call.name)
     if tool is None:  # it is no longer installed
         return False
     try:
@@ -57,10 +54,10 @@ def _is_repeatable(run: Run, call: ToolCall, context: Context) -> bool:
     return hints.get("read_only", False) or hints.get("idempotent", False)
 
 
-def _verify(run: Run, call: ToolCall, context: Context) -> Steps:
+async def _verify(frame: Frame, call: ToolCall, context: Context) -> Result | None:
     """Return the result of the tool named by `verify`, or None without one, and if it fails."""
-    tool = run.tools.get(call.name)
-    verifier = None if tool is None or tool.verify is None else run.tools.get(tool.verify)
+    tool = frame.setup.tools.get(call.name)
+    verifier = None if tool is None or tool.verify is None else frame.setup.tools.get(tool.verify)
     if verifier is None or not verifier.annotations.get("read_only"):
         return None
     try:
@@ -69,8 +66,7 @@ def _verify(run: Run, call: ToolCall, context: Context) -> Steps:
         return None
     inner = context.for_call(call_id=call.id)  # with the same idempotency key
     inner.on_ask = None
-    execute = run.executor.acall if run.is_async else run.executor.call
-    result = yield Do(execute, (ToolCall(None, verifier.name, arguments), inner))
+    result = await frame.executor.acall(ToolCall(None, verifier.name, arguments), inner)
     return result if result.ok else None
 
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Generic, cast
+from collections.abc import Callable, Coroutine, Mapping
+from inspect import isawaitable
+from typing import Annotated, Any, Generic, Protocol
 from uuid import uuid4
 
-from tools_agent._events import ToolFinished, ToolProgress, ToolStarted
-from tools_agent._loop._drive import adrive, drive
-from tools_agent._loop._family import run_of
+from tools_agent._loop._frame import Frame, frame_of
+from tools_agent._loop._run import Run
 from tools_agent._loop._state import inherited_from
 from tools_agent._messages import Assistant, User
+from tools_agent._response import Response
+from tools_agent._session._session import Session
+from tools_agent._stores._store import Store
 from tools_core import Context, Effects, Result, Tool, ToolError
 
-if TYPE_CHECKING:
-    from tools_agent._loop._run import Run
-    from tools_agent._response import Response
-    from tools_agent._session._session import Session
+
+class Delegate(Protocol):
+    """An agent that runs for a call."""
+
+    def open_session(
+        self, id: str | None, store: Store | None, *, parent: Session | None = None, call: str = ""
+    ) -> Session:
+        """Open or create a session."""
+        ...
+
+    def new_run(
+        self, prompt: str | None, *, session: Session, call: Context | None = None, is_part: bool = False
+    ) -> Run:
+        """Return a run."""
+        ...
 
 
 class AgentTool(Tool):
@@ -45,19 +57,19 @@ class AgentTool(Tool):
 
     def execute(self, context: Context, prompt: Annotated[str, "The whole task; the agent sees nothing else"]) -> Any:
         """Hand a task to an agent."""
-        caller, agent = run_of(context.caller), self._agent
-        if caller is not None and caller.depth >= caller.options.max_depth:
+        caller, agent = frame_of(context.caller), self._agent
+        if caller is not None and caller.depth >= caller.setup.max_depth:
             raise ToolError(
-                f"agents may call each other {caller.options.max_depth} deep: do it yourself", "limit_exceeded"
+                f"agents may call each other {caller.setup.max_depth} deep: do it yourself", "limit_exceeded"
             )
         if not isinstance(agent, type):
             return Delegation(self, agent, context, {"prompt": prompt}).start()
         new: Any = agent(context=inherited_from(context.state))
-        return Delegation(self, new, context, {"prompt": prompt}, close=new.close).start()
+        return Delegation(self, new, context, {"prompt": prompt}, close=new.aclose).start()
 
     def effects(self, arguments: Mapping[str, Any], context: Context | None = None) -> Effects:
         """Return the effects; a call can be repeated if its session is in a store, since it continues there."""
-        caller = None if context is None else run_of(context.caller)
+        caller = None if context is None else frame_of(context.caller)
         is_stored = caller is not None and caller.session.store is not None
         return Effects({**super().effects(arguments, context).annotations, "idempotent": is_stored})
 
@@ -67,7 +79,7 @@ def _result_of(response: Response[Any]) -> Result:
     if response.halted or response.output is None or isinstance(response.output, str):
         return Result.text(response.content)
     last = next(message for message in reversed(response.messages) if isinstance(message, Assistant))
-    return Result.ok(last.structured_output)
+    return Result.ok(last.output)
 
 
 _FAILURES = {  # what the caller's model reads about a run that did not reach its end
@@ -84,7 +96,7 @@ class Delegation:
     def __init__(
         self,
         tool: Tool,
-        agent: Any,
+        agent: Delegate,
         context: Context,
         arguments: Mapping[str, Any],
         read: Callable[[Any], Result] = _result_of,
@@ -94,48 +106,32 @@ class Delegation:
     ) -> None:
         self._tool, self._agent, self._context, self._arguments = tool, agent, context, arguments
         self._read, self._close, self._is_part = read, close, is_part
-        self._caller = run_of(context.caller)
-        self._is_async = self._caller is not None and self._caller.is_async
+        self._caller = frame_of(context.caller)
 
-    def start(self) -> Result | Awaitable[Result]:
-        """Return the result of the call; in an asynchronous run, a coroutine."""
+    def start(self) -> Coroutine[Any, Any, Result]:
+        """Return a coroutine for the result of the call."""
         session, call = _session_of(self._agent, self._caller, self._context)
         is_new = not any(isinstance(message, User) for message in session)
-        run: Run = self._agent.new_run(
-            next(iter(self._arguments.values())) if is_new else None, session=session, call=self._context,
-            is_part=self._is_part, is_async=self._is_async,
-        )  # fmt: skip
-        return self._arun(run, call) if self._is_async else self._run(run, call)
+        prompt = next(iter(self._arguments.values())) if is_new else None
+        run = self._agent.new_run(prompt, session=session, call=self._context, is_part=self._is_part)
+        return self._run(run, call)
 
-    def _run(self, run: Run, call: str) -> Result:
-        with self._closing(run):
-            for event in drive(run.steps()):
-                _forward(event, run)
-        return self._result(run, call)
-
-    async def _arun(self, run: Run, call: str) -> Result:
-        with self._closing(run):
-            async for event in adrive(run.steps()):
-                _forward(event, run)
-        return self._result(run, call)
-
-    @contextmanager
-    def _closing(self, run: Run) -> Generator[None]:
-        """Interrupt the run if the call is cancelled, and close the agent in the end."""
+    async def _run(self, run: Run, call: str) -> Result:
+        """Run the agent; interrupted if the call is cancelled."""
         unregister = self._context.on_cancel(lambda: run.interrupt("cancelled"))
         try:
-            yield
+            response = await run.run()
         finally:
             unregister()
-            if self._close is not None:
-                self._close()
+            if self._close is not None and isawaitable(closing := self._close()):
+                await closing
+        return self._result(response, call)
 
-    def _result(self, run: Run, call: str) -> Result:
-        response: Response[Any] = cast("Any", run.response)  # the run has ended
+    def _result(self, response: Response[Any], call: str) -> Result:
         if response.pending:
             return self._waiting(response)
-        if run.caller is not None:
-            run.caller.session.children.pop(call, None)
+        if self._caller is not None:
+            self._caller.session.children.pop(call, None)
         if response.completed or response.halted:
             return self._read(response)
         name, outcome = self._tool.name, response.outcome
@@ -161,7 +157,7 @@ class Delegation:
         return Result.error(f"{name} waits for the user", type="approval_required", metadata={"pending": pending})
 
 
-def _session_of(agent: Any, caller: Run | None, context: Context) -> tuple[Session, str]:
+def _session_of(agent: Delegate, caller: Frame | None, context: Context) -> tuple[Session, str]:
     """Return the session of a call and its name among those of the caller's session.
 
     It is that of an earlier attempt, with the answers to its requests, or a new one.
@@ -185,8 +181,3 @@ def _session_of(agent: Any, caller: Run | None, context: Context) -> tuple[Sessi
         elif answer is not None:
             session.deny(request["call_id"], answer.get("reason", ""), by=answer["by"])
     return session, call
-
-
-def _forward(event: Any, run: Run) -> None:
-    if run.caller is not None and isinstance(event, ToolStarted | ToolProgress | ToolFinished):
-        run.caller.calls.emit(replace(event, agent=event.agent or run.agent.name))

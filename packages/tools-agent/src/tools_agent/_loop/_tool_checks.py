@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tools_agent._guardrails import Block, Guardrail, Phase
-from tools_agent._loop._drive import wait_for
-from tools_core import Result, ToolCall
+from tools_agent._loop._frame import Frame
+from tools_core import Context, Result, ToolCall
 from tools_runtime import hookimpl
-
-if TYPE_CHECKING:
-    from tools_core import Context
 
 _log = logging.getLogger("tools_agent")
 
@@ -68,18 +65,18 @@ class ToolChecks:
         return Result.error(text, type="unavailable")
 
     def _ask(self, check: Callable[..., Any], context: Context, *values: Any) -> Any:
-        run = self._run_of(context)
-        return wait_for(check(*values, run.context), run.event_loop, context)
+        frame = self._frame_of(context)
+        return frame.wait_for(check, *values, frame.state, context=context)
 
     def _block(self, guardrail: Guardrail, phase: Phase, block: Block, context: Context) -> Result:
         """End the run whose guardrail this is, after this call."""
-        run = self._run_of(context)
-        run.calls.emit(run.checks.block(guardrail, phase, block))
+        frame = self._frame_of(context)
+        frame.post(frame.block(guardrail, phase, block))
         return Result.halt(Result.error(f"blocked by {guardrail.name}: {block.reason}", type="denied"))
 
-    def _run_of(self, context: Context) -> Any:
+    def _frame_of(self, context: Context) -> Frame:
         """Return the run whose guardrails these are: that of the call, or a caller of it."""
         member: Any = context.caller
-        while getattr(getattr(member, "parts", None), "guardrails", None) is not self._guardrails:
+        while not (isinstance(member, Frame) and member.setup.guardrails is self._guardrails):
             member = member.outer
         return member

@@ -10,14 +10,15 @@ from typing import Any
 from uuid import uuid4
 
 from tools_agent._messages import Assistant, Message, ToolResult, message_from_dict, with_unique_ids
-from tools_agent._session._transcript import CallState, Change, Stored, Transcript, effective
+from tools_agent._session._entry import Stored
+from tools_agent._session._transcript import Change, Transcript, effective
 from tools_agent._stores._store import Record, SessionConflictError, Store
 from tools_core import Result, ToolCall
 
 INTERRUPTED = "Tool call interrupted before completion."
 
 
-class SessionLog:
+class SessionLog(Transcript):
     """The log of a session: each record is in the store, if there is one, before the session shows it.
 
     A run calls `begin`, records messages and calls, and calls `end` even if it fails:
@@ -30,7 +31,7 @@ class SessionLog:
         ...
         log.finish_run("completed")
     finally:
-        log.end()
+        log.end(run_id)
     ```
 
     Attributes:
@@ -39,11 +40,11 @@ class SessionLog:
     """
 
     def __init__(self, id: str, store: Store | None = None) -> None:
+        super().__init__(id)
         self.id = id
         self.key = uuid4().hex
         self.store = store
         self.callbacks: list[Callable[[Any], object]] = []
-        self.transcript = Transcript(id)
         self._records: list[Record] = []  # of a session without a store
         self._seq = 0
         self._run: str | None = None  # the active run
@@ -62,18 +63,21 @@ class SessionLog:
             key = self.key if self.store is None else self.store.acquire(self.id, run)
             self._run = run
         if key != self.key:
-            self.end()
+            self.end(run)
             raise SessionConflictError(f"session {self.id!r} was deleted and created again: open it again")
         try:
             self.refresh()
         except BaseException:
-            self.end()
+            self.end(run)
             raise
 
-    def end(self) -> None:
-        """Let another run begin."""
-        run, self._run = self._run, None
-        if self.store is not None and run is not None:
+    def end(self, run: str) -> None:
+        """Let another run begin, if this one has begun."""
+        with self._lock:
+            if self._run != run:
+                return
+            self._run = None
+        if self.store is not None:
             self.store.release(self.id, run)
 
     def start_run(self, prompt: Message | None = None, changes: Sequence[Change] = ()) -> None:
@@ -87,29 +91,7 @@ class SessionLog:
         """Record how the run ended; `data` is JSON."""
         self.write([("run_finished", {"outcome": outcome, **data})])
 
-    @property
-    def spent(self) -> Mapping[str, float]:
-        """What the last run had used of its limits if it waits for the user."""
-        return self.transcript.spent
-
     # ------------------------------------------------------------------------------------------------ messages
-
-    @property
-    def last_reply(self) -> Assistant | None:
-        """The last reply of the model."""
-        entry = self.transcript.last_reply
-        return None if entry is None else entry.message
-
-    @property
-    def last_results(self) -> list[Result]:
-        """The results of the calls of the last message."""
-        entries = self.transcript.entries
-        return [result.message.result for result in entries[-1].results.values()] if entries else []
-
-    @property
-    def reply_count(self) -> int:
-        """The number of replies of the model."""
-        return self.transcript.reply_count
 
     def add(self, message: Message) -> None:
         """Record a message."""
@@ -117,12 +99,7 @@ class SessionLog:
 
     def with_unique_ids(self, reply: Assistant) -> Assistant:
         """Return a reply whose calls have ids that no other call of the session has."""
-        return with_unique_ids(reply, self.transcript.askers)
-
-    @property
-    def summary(self) -> Mapping[str, Any] | None:
-        """The latest summary: its `text`, and the id of the last message that it covers, `until`."""
-        return self.transcript.summary
+        return with_unique_ids(reply, self.askers)
 
     def summarize(self, until: str, text: str) -> None:
         """Record a summary of the messages up to an id."""
@@ -130,20 +107,13 @@ class SessionLog:
 
     # ------------------------------------------------------------------------------------------------ calls
 
-    def state(self, call_id: str | None) -> CallState:
-        """Return the attempts of a call, and the approval that it waits for or has."""
-        return self.transcript.state(call_id or "")
-
-    def is_waiting(self, call_id: str) -> bool:
-        """Return whether a call waits for an answer of the user."""
-        state = self.state(call_id)
-        return state.question is not None or (state.pending is not None and state.approved is None)
-
-    def start_call(self, call: ToolCall) -> None:
+    def start_call(self, call: ToolCall, *, is_read_only: bool = False) -> None:
         """Record that a call starts. If this raises, the call must not run."""
         state = self.state(call.id)
         key = state.key or uuid4().hex[:12]
         started = {"call_id": call.id, "name": call.name, "attempt": state.attempts + 1, "key": key}
+        if is_read_only:
+            started["read_only"] = True
         self.write([("tool_started", started)])
 
     def finish_call(self, call_id: str, result: Result) -> ToolResult:
@@ -174,7 +144,7 @@ class SessionLog:
 
     def approver_of(self, key: str) -> str | None:
         """Return who approved a request for the rest of the session; None if nobody did."""
-        return self.transcript.approved_keys.get(key)
+        return self.approved_keys.get(key)
 
     def ask_question(self, call_id: str, question: Mapping[str, Any]) -> None:
         """Record that a call waits for the answer to a question, unless it does already. `question` is JSON."""
@@ -190,7 +160,7 @@ class SessionLog:
 
     def result_of(self, call_id: str, result: Result) -> Change:
         """Return the change that gives a call its result."""
-        entry = self.transcript.askers.get(call_id)
+        entry = self.askers.get(call_id)
         if entry is None:
             raise KeyError(f"the session has no call {call_id!r}")
         call = next(call for call in entry.message.tool_calls if call.id == call_id)
@@ -217,7 +187,7 @@ class SessionLog:
         self.key = self.store.create(self.id, metadata, records, parent=parent, call=call)
         self._seq = len(records)
         for kind, data in changes:
-            self.transcript.apply(kind, data)
+            self.apply(kind, data)
 
     def load(self) -> None:
         """Read the session from its store. Raises KeyError if the store does not have it."""
@@ -237,7 +207,7 @@ class SessionLog:
                 records = [Record(kind, as_json(data), run) for kind, data in changes]
                 self._seq = self.store.append(self.id, records, after=self._seq, owner=self._run)
             for kind, data in changes:
-                self.transcript.apply(kind, data)
+                self.apply(kind, data)
 
     def refresh(self) -> None:
         """Read records that other processes have appended."""
@@ -249,7 +219,7 @@ class SessionLog:
                 self.replay(self.store.read(self.id))
                 return
             if records:
-                self.transcript.read(records)
+                self.read(records)
                 self._seq = records[-1].seq
 
     def rollback(self, to: int) -> None:
@@ -261,7 +231,7 @@ class SessionLog:
 
     def replay(self, records: Sequence[Record]) -> None:
         """Take the messages from the records of a store."""
-        self.transcript = Transcript(self.id, effective(self.id, records))
+        vars(self).update(vars(Transcript(self.id, effective(self.id, records))))
         self._seq = records[-1].seq if records else 0
         if self.store is None:
             self._records = list(records)

@@ -8,8 +8,8 @@ from typing import Any, Self, overload
 from uuid import uuid4
 
 from tools_agent._messages import Assistant, Message, ToolResult, edited_result
+from tools_agent._session._entry import Stored
 from tools_agent._session._log import SessionLog, changes_of
-from tools_agent._session._transcript import Stored
 from tools_agent._stores._store import Record, Store
 from tools_core import Result, ToolCall
 from tools_runtime import user_name
@@ -94,20 +94,20 @@ class Session:
     @property
     def messages(self) -> list[Any]:
         """A new list of the messages, in order."""
-        return list(self.log.transcript.messages)
+        return list(self.log.messages)
 
     def __iter__(self) -> Iterator[Any]:
         yield from self.messages
 
     def __len__(self) -> int:
-        return len(self.log.transcript.messages)
+        return len(self.log.messages)
 
     @overload
     def __getitem__(self, index: int) -> Any: ...
     @overload
     def __getitem__(self, index: slice) -> list[Any]: ...
     def __getitem__(self, index: int | slice) -> Any:
-        messages = self.log.transcript.messages
+        messages = self.log.messages
         return list(messages[index]) if isinstance(index, slice) else messages[index]
 
     def __bool__(self) -> bool:
@@ -116,44 +116,27 @@ class Session:
     @property
     def orphaned_tool_call_ids(self) -> list[str]:
         """The ids of all tool calls without a result."""
-        return self.log.transcript.unanswered
+        return self.log.unanswered
 
     @property
     def pending_tool_calls(self) -> list[ToolCall]:
         """The calls of the last reply without a result; the next run runs them."""
-        reply = self.log.transcript.last_reply
-        unanswered = reply.unanswered if reply is not None else []
-        return [call for call in reply.message.tool_calls if call.id in unanswered] if reply and unanswered else []
+        return self.log.pending_calls
 
     @property
     def pending_approvals(self) -> list[dict[str, Any]]:
         """The unanswered requests for approval, as JSON values."""
-        return [request for request in self._requests() if not ("question" in request or request.get("external"))]
+        return [request for request in self.log.requests if not ("question" in request or request.get("external"))]
 
     @property
     def pending_questions(self) -> list[dict[str, Any]]:
         """The unanswered questions of tools, as JSON values."""
-        return [request for request in self._requests() if "question" in request]
+        return [request for request in self.log.requests if "question" in request]
 
     @property
     def pending_results(self) -> list[dict[str, Any]]:
         """The calls of external tools without a result, as JSON values."""
-        return [request for request in self._requests() if request.get("external")]
-
-    def _requests(self) -> Iterator[dict[str, Any]]:
-        for call in self.pending_tool_calls:
-            state = self.log.state(call.id)
-            if state.question is not None:
-                yield dict(state.question)
-            if state.pending is None or state.approved is not None:
-                continue
-            inner = state.pending.get("pending")  # of a sub-agent
-            if inner is None:
-                yield dict(state.pending)
-                continue
-            for request in inner:
-                if request["call_id"] not in state.answers:
-                    yield {**request, "call_id": f"{call.id}/{request['call_id']}", "agent": call.name}
+        return [request for request in self.log.requests if request.get("external")]
 
     @property
     def history(self) -> list[Record]:
@@ -190,7 +173,7 @@ class Session:
             new: Message = old.replace(result=edited_result(old.result, attributes))
         else:
             if isinstance(old, Assistant) and {"content", "tool_calls"} & attributes.keys():
-                attributes = {"items": (), "structured_output": None, **attributes}  # they belong to the old message
+                attributes = {"items": (), "output": None, **attributes}  # they belong to the old message
             new = old.replace(**attributes)
         if isinstance(new, Assistant):
             self._check_calls(new)
@@ -202,7 +185,7 @@ class Session:
 
         Raises ValueError for a result, since its call would run again. Use `update(tool_call_id=...)`.
         """
-        entry = self.log.transcript.find(id)
+        entry = self.log.find(id)
         if entry is None:
             return None
         message = entry.message
@@ -220,8 +203,8 @@ class Session:
 
     def prune(self) -> list[str]:
         """Remove earlier replies with unanswered calls, which no run will run; return the ids of the messages."""
-        last = self.log.transcript.last_reply
-        ids = [entry.id for entry in self.log.transcript.entries if entry is not last and entry.unanswered]
+        last = self.log.last_entry
+        ids = [entry.id for entry in self.log.entries if entry is not last and entry.unanswered]
         if ids:
             self.log.write([("remove", {"ids": ids})])
         return ids
@@ -309,13 +292,13 @@ class Session:
     # ------------------------------------------------------------------------------------------------ inside
 
     def _find(self, id: str) -> Any:
-        entry = self.log.transcript.find(id)
+        entry = self.log.find(id)
         if entry is None:
             raise ValueError(f"the session has no message {id!r}")
         return entry.message
 
     def _result_of(self, call_id: str) -> ToolResult:
-        asker = self.log.transcript.askers.get(call_id)
+        asker = self.log.askers.get(call_id)
         if asker is None or call_id not in asker.results:
             raise ValueError(f"the session has no result of a call {call_id!r}")
         result: ToolResult = asker.results[call_id].message
@@ -324,7 +307,7 @@ class Session:
     def _check_calls(self, reply: Assistant) -> None:
         ids = [call.id for call in reply.tool_calls]
         for id in ids:
-            asker = self.log.transcript.askers.get(id)
+            asker = self.log.askers.get(id)
             if not id or ids.count(id) > 1 or (asker is not None and asker.id != reply.id):
                 raise ValueError(f"each tool call of a session needs a distinct id, got {id!r}")
 

@@ -5,78 +5,14 @@ A message owns the results of its calls. So a call has at most one result, direc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from tools_agent._messages import Assistant, Message, message_from_dict
+from tools_agent._session._entry import CallState, Entry
 from tools_agent._stores._store import Record, damaged
+from tools_core import Result, ToolCall
 
-Stored = Message | dict[str, Any]
 Change = tuple[str, dict[str, Any]]
-
-
-class Entry:
-    """A message, read from JSON when it is first needed, with the results of its tool calls by call id."""
-
-    __slots__ = ("_record", "_value", "call_ids", "id", "is_assistant", "results")
-
-    def __init__(self, value: Stored, record: tuple[str, int]) -> None:
-        self.results: dict[str, Entry] = {}
-        self.set(value, record)
-
-    def set(self, value: Stored, record: tuple[str, int]) -> None:
-        """Replace the message; `record` is the session and the sequence number, for errors."""
-        self._value = value
-        self._record = record
-        self.call_ids: Sequence[str] = ()
-        if isinstance(value, dict):
-            self.id: str = value["id"]
-            self.is_assistant = value["role"] == "assistant"
-            if self.is_assistant and value["tool_calls"]:
-                self.call_ids = [call["id"] for call in value["tool_calls"]]
-            return
-        self.id = value.id
-        self.is_assistant = isinstance(value, Assistant)
-        if isinstance(value, Assistant):
-            self.call_ids = [cast("str", call.id) for call in value.tool_calls]
-
-    @property
-    def message(self) -> Any:
-        """The message. Raises StoreError if its record is damaged."""
-        if isinstance(self._value, dict):
-            try:
-                self._value = cast("Message", message_from_dict(self._value))
-            except ValueError as error:
-                raise damaged(*self._record, error) from error
-        return self._value
-
-    @property
-    def unanswered(self) -> list[str]:
-        """The ids of the calls without a result."""
-        return [id for id in self.call_ids if id not in self.results]
-
-    def __iter__(self) -> Iterator[Any]:
-        yield self.message
-        if self.results:
-            for id in self.call_ids:
-                if id in self.results:
-                    yield self.results[id].message
-
-
-class CallState:
-    """The state of a tool call without a result."""
-
-    __slots__ = ("answers", "approved", "attempts", "attempts_settled", "key", "pending", "question", "replies")
-
-    def __init__(self) -> None:
-        self.attempts = 0  # how many times it was started
-        self.key = ""  # the same for all attempts; a rollback of the first one ends it
-        self.attempts_settled = 0  # how many of these have ended, or are known to the user who approved the call
-        self.pending: Mapping[str, Any] | None = None  # the request for approval, as JSON
-        self.approved: Mapping[str, Any] | None = None  # the answer to it
-        self.answers: dict[str, Mapping[str, Any]] = {}  # the answers to the requests of a sub-agent, by call id
-        self.question: Mapping[str, Any] | None = None  # the question that it waits for, as JSON
-        self.replies: dict[int, Mapping[str, Any]] = {}  # the answers to its questions, by number
 
 
 class Transcript:
@@ -117,14 +53,58 @@ class Transcript:
         """Return the entry of the message with this id, results included."""
         return self._by_id.get(id)
 
-    def state(self, call_id: str) -> CallState:
-        """Return what is known of a call."""
-        return self.calls.get(call_id) or CallState()
+    def state(self, call_id: str | None) -> CallState:
+        """Return the attempts of a call, and the approval that it waits for or has."""
+        return self.calls.get(call_id or "") or CallState()
+
+    def is_waiting(self, call_id: str) -> bool:
+        """Return whether a call waits for an answer of the user."""
+        state = self.state(call_id)
+        return state.question is not None or (state.pending is not None and state.approved is None)
 
     @property
-    def last_reply(self) -> Entry | None:
-        """The last reply of the model; only its calls may still run."""
+    def last_entry(self) -> Entry | None:
+        """The entry of the last reply; only its calls may still run."""
         return next((entry for entry in reversed(self.entries) if entry.is_assistant), None)
+
+    @property
+    def last_reply(self) -> Any:
+        """The last reply of the model, or None."""
+        entry = self.last_entry
+        return None if entry is None else entry.message
+
+    @property
+    def last_results(self) -> list[Result]:
+        """The results of the calls of the last message."""
+        return [result.message.result for result in self.entries[-1].results.values()] if self.entries else []
+
+    @property
+    def pending_calls(self) -> list[ToolCall]:
+        """The calls of the last reply without a result."""
+        entry = self.last_entry
+        unanswered = entry.unanswered if entry is not None else []
+        return [call for call in entry.message.tool_calls if call.id in unanswered] if entry and unanswered else []
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """What pending calls wait for: approvals, answers and results, as JSON values."""
+        requests: list[dict[str, Any]] = []
+        for call in self.pending_calls:
+            state = self.state(call.id)
+            if state.question is not None:
+                requests.append(dict(state.question))
+            if state.pending is None or state.approved is not None:
+                continue
+            inner = state.pending.get("pending")  # of a sub-agent
+            if inner is None:
+                requests.append(dict(state.pending))
+                continue
+            requests.extend(
+                {**request, "call_id": f"{call.id}/{request['call_id']}", "agent": call.name}
+                for request in inner
+                if request["call_id"] not in state.answers
+            )
+        return requests
 
     # ------------------------------------------------------------------------------------------------ changing
 

@@ -9,57 +9,29 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Protocol
-from uuid import uuid4
+from typing import Any
+from weakref import WeakSet
 
 from typing_extensions import override
 
-from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError, damaged
+from tools_agent._stores._store import Record, SessionConflictError, SessionInfo, Store, StoreError
+from tools_agent._stores._tables import (
+    ALL,
+    INDEX,
+    RECORDS,
+    SCHEMA,
+    STATE,
+    VERSION,
+    Execute,
+    copy_session,
+    info_of,
+    insert_records,
+    insert_session,
+    key_and_metadata,
+    records_of,
+    rows_of,
+)
 from tools_core.linux import process_fields
-
-VERSION = 2
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS ask_schema (version INTEGER NOT NULL)",
-    """CREATE TABLE IF NOT EXISTS ask_sessions (
-        id TEXT PRIMARY KEY,
-        session_key TEXT NOT NULL,
-        metadata TEXT NOT NULL,
-        created_at DOUBLE PRECISION NOT NULL,
-        lease_owner TEXT,
-        lease_process TEXT,
-        lease_until DOUBLE PRECISION,
-        parent TEXT REFERENCES ask_sessions (id) ON DELETE CASCADE,
-        parent_call TEXT
-    )""",
-    """CREATE TABLE IF NOT EXISTS ask_records (
-        session TEXT NOT NULL REFERENCES ask_sessions (id) ON DELETE CASCADE,
-        seq INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        run TEXT NOT NULL,
-        at DOUBLE PRECISION NOT NULL,
-        data TEXT NOT NULL,
-        PRIMARY KEY (session, seq)
-    )""",
-)
-_UPGRADE = (  # from version 1
-    "ALTER TABLE ask_sessions ADD COLUMN parent TEXT REFERENCES ask_sessions (id) ON DELETE CASCADE",
-    "ALTER TABLE ask_sessions ADD COLUMN parent_call TEXT",
-    "UPDATE ask_schema SET version = 2",
-)
-_INDEX = "CREATE INDEX IF NOT EXISTS ask_children ON ask_sessions (parent, parent_call)"
-_STATE = (
-    "SELECT session_key, lease_owner, lease_process, lease_until, "
-    "(SELECT coalesce(max(seq), 0) FROM ask_records WHERE session = :id) "
-    "FROM ask_sessions WHERE id = :id"
-)
-_RECORDS = "SELECT kind, data, run, seq, at FROM ask_records WHERE session = :id AND seq > :after ORDER BY seq"
-_ALL = 2**31 - 1  # the highest sequence number
-
-
-class Execute(Protocol):
-    """Execute a statement once for each row of parameters, and return the rows of its result."""
-
-    def __call__(self, statement: str, *rows: Mapping[str, Any]) -> Sequence[Any]: ...
 
 
 class SQLStore(Store):
@@ -69,32 +41,37 @@ class SQLStore(Store):
 
     def __init__(self, lease: float) -> None:
         self._lease = lease
+        self._closed = Event()
+        self._forget_parent()
+        stores.add(self)
+
+    def _forget_parent(self) -> None:
+        """Begin anew in a forked process, which has neither the threads nor the leases of its parent."""
         self._leases: set[tuple[str, str]] = set()  # sessions and owners
         self._unreleased: set[tuple[str, str]] = set()  # leases that the database could not release
         self._leases_lock = Lock()
         self._renewer: Thread | None = None
-        self._closed = Event()
 
-    def _transaction(self, *, writes: bool) -> AbstractContextManager[Execute]:
-        """Commit at the end, or roll back after an exception. Database errors become StoreErrors."""
+    def _transaction(self, *, writes: bool, waits: bool = True) -> AbstractContextManager[Execute]:
+        """Commit at the end, or roll back after an exception. Database errors become StoreErrors.
+
+        One that does not wait for the disk survives the end of the process, and a crash of the machine with the next
+        one that waits.
+        """
         raise NotImplementedError
 
     def _prepare(self) -> None:
         """Create the tables, or check their version."""
         with self._transaction(writes=True) as execute:
-            for statement in _SCHEMA:
+            for statement in SCHEMA:
                 execute(statement)
             versions = execute("SELECT version FROM ask_schema")
             if not versions:
                 execute("INSERT INTO ask_schema (version) VALUES (:version)", {"version": VERSION})
-            elif versions[0][0] > VERSION:
-                raise StoreError(
-                    f"{self}: written by a newer version of tools-agent (schema {versions[0][0]}): upgrade it"
-                )
-            elif versions[0][0] < VERSION:
-                for statement in _UPGRADE:
-                    execute(statement)
-            execute(_INDEX)
+            elif (version := versions[0][0]) != VERSION:
+                age, fix = ("a newer", "upgrade it") if version > VERSION else ("an older", "choose another place")
+                raise StoreError(f"{self}: written by {age} version of tools-agent (schema {version}): {fix}")
+            execute(INDEX)
 
     @override
     def create(
@@ -106,10 +83,10 @@ class SQLStore(Store):
         parent: str = "",
         call: str = "",
     ) -> str:
-        rows = _rows(session, records, 0)
+        rows = rows_of(session, records, 0)
         with self._transaction(writes=True) as execute:
-            key = _insert_session(execute, session, json.dumps(dict(metadata or {})), parent, call)
-            _insert_records(execute, rows)
+            key = insert_session(execute, session, json.dumps(dict(metadata or {})), parent, call)
+            insert_records(execute, rows)
         return key
 
     @override
@@ -121,35 +98,35 @@ class SQLStore(Store):
 
     @override
     def append(self, session: str, records: Sequence[Record], *, after: int, owner: str | None = None) -> int:
-        rows = _rows(session, records, after)
-        with self._transaction(writes=True) as execute:
+        rows = rows_of(session, records, after)
+        with self._transaction(writes=True, waits=not all(map(_can_be_lost, records))) as execute:
             _, last = self._check_lease(execute, session, owner)
             if last != after:
                 raise SessionConflictError(
                     f"session {session!r} has {last} records, not {after}: another process has changed it; "
                     "open it again"
                 )
-            _insert_records(execute, rows)
+            insert_records(execute, rows)
         return after + len(rows)
 
     @override
     def open(self, session: str) -> tuple[str, list[Record]]:
         with self._transaction(writes=False) as execute:
-            key, _ = _key_and_metadata(execute, session)
-            rows = execute(_RECORDS, {"id": session, "after": 0})
-        return key, _records(session, rows)
+            key, _ = key_and_metadata(execute, session)
+            rows = execute(RECORDS, {"id": session, "after": 0})
+        return key, records_of(session, rows)
 
     @override
     def read(self, session: str, after: int = 0) -> list[Record]:
         with self._transaction(writes=False) as execute:
-            rows = execute(_RECORDS, {"id": session, "after": after})
+            rows = execute(RECORDS, {"id": session, "after": after})
             if not rows:
-                _key_and_metadata(execute, session)
-        return _records(session, rows)
+                key_and_metadata(execute, session)
+        return records_of(session, rows)
 
     @override
     def acquire(self, session: str, owner: str) -> str:
-        with self._transaction(writes=True) as execute:
+        with self._transaction(writes=True, waits=False) as execute:
             key, _ = self._check_lease(execute, session, owner)
             execute(
                 "UPDATE ask_sessions SET lease_owner = :owner, lease_process = :process, lease_until = :until "
@@ -174,7 +151,7 @@ class SQLStore(Store):
                 leases = list(self._leases)
             until = time.time() + self._lease
             rows = [{"id": session, "owner": owner, "until": until} for session, owner in leases]
-            with suppress(StoreError), self._transaction(writes=True) as execute:
+            with suppress(StoreError), self._transaction(writes=True, waits=False) as execute:
                 execute("UPDATE ask_sessions SET lease_until = :until WHERE id = :id AND lease_owner = :owner", *rows)
 
     @override
@@ -184,7 +161,7 @@ class SQLStore(Store):
             if (session, owner) in self._leases:
                 self._leases.remove((session, owner))
                 self._unreleased.add((session, owner))
-        with self._transaction(writes=True) as execute:
+        with self._transaction(writes=True, waits=False) as execute:
             execute(
                 "UPDATE ask_sessions SET lease_owner = NULL WHERE id = :id AND lease_owner = :owner",
                 {"id": session, "owner": owner},
@@ -202,12 +179,12 @@ class SQLStore(Store):
                 "WHERE coalesce(parent, '') = :parent ORDER BY updated_at DESC",
                 {"parent": parent},
             )
-        return [_info(row) for row in rows]
+        return [info_of(row) for row in rows]
 
     @override
     def fork(self, session: str, new: str, *, until: int | None = None) -> None:
         with self._transaction(writes=True) as execute:
-            _copy(execute, session, new, _ALL if until is None else until)
+            copy_session(execute, session, new, ALL if until is None else until)
 
     @override
     def delete(self, session: str) -> None:
@@ -224,7 +201,7 @@ class SQLStore(Store):
 
         Raises SessionConflictError if a living owner other than `owner` has the lease.
         """
-        rows = execute(_STATE + self._lock_row, {"id": session})
+        rows = execute(STATE + self._lock_row, {"id": session})
         if not rows:
             raise KeyError(f"there is no session {session!r}")
         key, holder, process, until, last = rows[0]
@@ -234,85 +211,26 @@ class SQLStore(Store):
         return key, int(last)
 
 
-def _key_and_metadata(execute: Execute, session: str) -> tuple[str, str]:
-    rows = execute("SELECT session_key, metadata FROM ask_sessions WHERE id = :id", {"id": session})
-    if not rows:
-        raise KeyError(f"there is no session {session!r}")
-    key, metadata = rows[0]
-    return key, metadata
-
-
-def _info(row: Sequence[Any]) -> SessionInfo:
-    id, length, created_at, updated_at, metadata = row
-    try:
-        return SessionInfo(id, length, created_at, updated_at, dict(json.loads(metadata)))
-    except (TypeError, ValueError) as error:
-        raise StoreError(
-            f"session {id!r}: its metadata are damaged ({error}); delete the session, or restore a backup"
-        ) from error
-
-
-def _copy(execute: Execute, session: str, new: str, until: int, parent: str = "", call: str = "") -> None:
-    """Copy a session with the sessions of its calls, which continue in the copy instead of running again."""
-    _, metadata = _key_and_metadata(execute, session)
-    _insert_session(execute, new, metadata, parent, call)
-    execute(
-        "INSERT INTO ask_records (session, seq, kind, run, at, data) "
-        "SELECT :new, seq, kind, run, at, data FROM ask_records WHERE session = :id AND seq <= :until",
-        {"new": new, "id": session, "until": until},
+def _can_be_lost(record: Record) -> bool:
+    """Return whether a crash of the machine may lose a record: a session continues in the same way without it."""
+    data = record.data
+    return (record.kind == "tool_started" and data.get("read_only", False)) or (
+        record.kind == "run_finished" and "spent" not in data
     )
-    for child, its_call in execute("SELECT id, parent_call FROM ask_sessions WHERE parent = :id", {"id": session}):
-        _copy(execute, child, uuid4().hex, _ALL, new, its_call)
-
-
-def _insert_session(execute: Execute, session: str, metadata: str, parent: str, call: str) -> str:
-    row = {
-        "id": session, "key": uuid4().hex, "metadata": metadata, "now": time.time(), "parent": parent or None,
-        "call": call,
-    }  # fmt: skip
-    if execute("SELECT 1 FROM ask_sessions WHERE id = :id", row):
-        raise SessionConflictError(f"there is a session {session!r} already")
-    execute(
-        "INSERT INTO ask_sessions (id, session_key, metadata, created_at, parent, parent_call) "
-        "VALUES (:id, :key, :metadata, :now, :parent, :call)",
-        row,
-    )
-    return str(row["key"])
-
-
-def _rows(session: str, records: Sequence[Record], after: int) -> list[dict[str, Any]]:
-    now = time.time()
-    return [
-        {"session": session, "seq": seq, "kind": record.kind, "run": record.run, "at": record.at or now,
-         "data": json.dumps(record.data)}
-        for seq, record in enumerate(records, after + 1)
-    ]  # fmt: skip
-
-
-def _insert_records(execute: Execute, rows: Sequence[Mapping[str, Any]]) -> None:
-    statement = (
-        "INSERT INTO ask_records (session, seq, kind, run, at, data) VALUES (:session, :seq, :kind, :run, :at, :data)"
-    )
-    if rows:
-        execute(statement, *rows)
-
-
-def _records(session: str, rows: Sequence[Any]) -> list[Record]:
-    try:  # at once, which is twice as fast as one by one
-        values = json.loads(f"[{','.join(row[1] for row in rows)}]")
-        return [Record(kind, data, run, seq, at) for (kind, _, run, seq, at), data in zip(rows, values, strict=True)]
-    except (TypeError, ValueError):
-        return [Record(kind, _parsed(session, seq, text), run, seq, at) for kind, text, run, seq, at in rows]
-
-
-def _parsed(session: str, seq: int, text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError) as error:
-        raise damaged(session, seq, error) from error
 
 
 # ---------------------------------------------------------------------------------------------------- processes
+
+stores: WeakSet[SQLStore] = WeakSet()
+
+
+def _forget_parents() -> None:
+    for store in list(stores):
+        store._forget_parent()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_forget_parents)
 
 
 def _this_process() -> str:

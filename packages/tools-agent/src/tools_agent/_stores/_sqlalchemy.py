@@ -9,8 +9,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from tools_agent._stores._sql import Execute, SQLStore
+from tools_agent._stores._sql import SQLStore
 from tools_agent._stores._store import SessionConflictError, StoreError
+from tools_agent._stores._tables import Execute
 
 try:
     import sqlalchemy
@@ -50,6 +51,12 @@ class SQLAlchemyStore(SQLStore):
             self._engine.dispose()
             raise
 
+    @override
+    def _forget_parent(self) -> None:
+        super()._forget_parent()
+        if hasattr(self, "_engine"):
+            self._engine.dispose(close=False)  # the parent uses these connections
+
     def __repr__(self) -> str:
         return f"SQLAlchemyStore({self._name!r})"
 
@@ -62,7 +69,7 @@ class SQLAlchemyStore(SQLStore):
             super()._prepare()
 
     @contextmanager
-    def _transaction(self, *, writes: bool) -> Generator[Execute]:  # noqa: ARG002  (only SQLite needs to know)
+    def _transaction(self, *, writes: bool, waits: bool = True) -> Generator[Execute]:  # noqa: ARG002  (for SQLite)
         try:
             with self._engine.begin() as connection:
 
@@ -71,6 +78,8 @@ class SQLAlchemyStore(SQLStore):
                     result = connection.execute(_text(statement), parameters)
                     return result.all() if result.returns_rows else []
 
+                if not waits:
+                    execute("SET LOCAL synchronous_commit TO off")
                 yield execute
         except IntegrityError as error:
             raise SessionConflictError(f"another process has changed the session: {error.orig}") from error

@@ -5,26 +5,33 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Any
 from weakref import finalize
 
 from typing_extensions import override
 
-from tools_agent._stores._sql import Execute, SQLStore
+from tools_agent._stores._sql import SQLStore, stores
 from tools_agent._stores._store import SessionConflictError, StoreError
+from tools_agent._stores._tables import Execute, execute_on
 from tools_core.files import data_path
+
+_of_parent: list[sqlite3.Connection] = []  # never closed, since the parent of this process uses them
 
 
 class SQLiteStore(SQLStore):
     """Keeps sessions in an SQLite file, which several processes may use at once.
 
-    A record is on disk when `append` returns, and survives a crash of the process or the machine. No other user can
-    read the file that is created. `:memory:` keeps the sessions in memory.
+    A record is on disk when `append` returns, and survives a crash of the process or the machine; that a read-only call
+    has started, or a run has ended, may be lost with the machine, since it makes no difference. No other user can
+    read the file that is created. `:memory:` keeps the sessions in memory. A forked process connects
+    anew.
     """
+
+    _connection: sqlite3.Connection | None
 
     def __init__(self, path: str | os.PathLike[str], *, lease: float = 60.0) -> None:
         """Open or create the file.
@@ -33,9 +40,10 @@ class SQLiteStore(SQLStore):
 
         A run on another machine has ended if it has not renewed its lease for `lease` seconds.
         """
+        place = os.fspath(path)
+        # Absolute, since the current folder may change before a forked process connects.
+        self.path = place if place == ":memory:" else str(Path(place).expanduser().absolute())
         super().__init__(lease)
-        self.path = os.fspath(path)
-        self._lock = RLock()  # one connection for all threads, since SQLite has one writer at a time
         with self._errors():
             if self.path != ":memory:":
                 Path(self.path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,18 +52,32 @@ class SQLiteStore(SQLStore):
                 os.close(descriptor)
                 if mode & (stat.S_IWGRP | stat.S_IWOTH):
                     raise StoreError(f"{self.path}: other users can write to it; fix: chmod go-w {self.path}")
-            self._connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-        finalize(self, self._connection.close)  # if the program does not close the store
+            self._connection = self._connect()
         try:
-            with self._errors():
-                if self._connection.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
-                    self._connection.execute("PRAGMA journal_mode = WAL")
-                self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.execute("PRAGMA foreign_keys = ON")
             self._prepare()
         except BaseException:
             self._connection.close()
             raise
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        self._close_connection = finalize(self, connection.close)  # if the program does not close the store
+        mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+        if mode == "delete":
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        self._has_log = mode == "wal"
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    @override
+    def _forget_parent(self) -> None:
+        super()._forget_parent()
+        self._lock = RLock()  # one connection for all threads, since SQLite has one writer at a time
+        if self.path != ":memory:" and (connection := vars(self).get("_connection")) is not None:
+            _of_parent.append(connection)
+            self._close_connection.detach()
+            self._connection = None
 
     def __repr__(self) -> str:
         return f"SQLiteStore({self.path!r})"
@@ -64,22 +86,23 @@ class SQLiteStore(SQLStore):
         return self.path
 
     @contextmanager
-    def _transaction(self, *, writes: bool) -> Generator[Execute]:
+    def _transaction(self, *, writes: bool, waits: bool = True) -> Generator[Execute]:
         with self._lock, self._errors():
-            self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            if (connection := self._connection) is None:
+                connection = self._connection = self._connect()
+            if not waits and self._has_log:
+                connection.execute("PRAGMA synchronous = NORMAL")
             try:
-                yield self._execute
-                self._connection.execute("COMMIT")
+                connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+                yield partial(execute_on, connection)
+                connection.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # SQLite may have rolled back itself
-                    self._connection.execute("ROLLBACK")
+                    connection.execute("ROLLBACK")
                 raise
-
-    def _execute(self, statement: str, *rows: Mapping[str, Any]) -> list[Any]:
-        if len(rows) > 1:
-            self._connection.executemany(statement, rows)
-            return []
-        return self._connection.execute(statement, *rows).fetchall()
+            finally:
+                if not waits and self._has_log:
+                    connection.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def _errors(self) -> Generator[None]:
@@ -94,7 +117,30 @@ class SQLiteStore(SQLStore):
     def close(self) -> None:
         super().close()
         with self._lock:
-            self._connection.close()
+            if self._connection is not None:
+                self._connection.close()
+
+
+_before_fork: list[SQLiteStore] = []
+
+
+def _end_transactions() -> None:
+    """Let no thread write while the process forks: the child would take its transaction for one of its own."""
+    for store in list(stores):
+        if isinstance(store, SQLiteStore):
+            store._lock.acquire()
+            _before_fork.append(store)
+
+
+def _continue_transactions() -> None:
+    while _before_fork:
+        _before_fork.pop()._lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(
+        before=_end_transactions, after_in_parent=_continue_transactions, after_in_child=_before_fork.clear
+    )
 
 
 def open_store(place: str | os.PathLike[str] | None = None) -> SQLStore:

@@ -17,8 +17,8 @@ class Record:
       of the message before it, or "".
     - "update", "remove": `data` has the new `message`; the `ids` of the messages.
     - "run_started", "run_finished": `data` has the outcome.
-    - "tool_started": `data` has `call_id`, `name`, `attempt`, which counts from 1, and `key`, a random name of
-      the call, the same for all its attempts.
+    - "tool_started": `data` has `call_id`, `name`, `attempt`, which counts from 1, `key`, a random name of
+      the call, the same for all its attempts, and `read_only` if it changes nothing.
     - "tool_finished": `data` has `call_id` and the ToolResult as `message`.
     - "approval_asked": `data` has `call_id` and the `pending` request.
     - "approval_given": `data` has `call_id`, whether it was `approved`, the `reason`, `by` whom, and

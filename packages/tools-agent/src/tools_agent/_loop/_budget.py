@@ -1,4 +1,4 @@
-"""A run and the runs of its sub-agents: their relation, and the budget that they share."""
+"""`Budget`: the limits that a run shares with the runs of its sub-agents."""
 
 from __future__ import annotations
 
@@ -11,14 +11,6 @@ from tools_agent._messages import Usage
 from tools_agent._response import Interrupted
 
 LIMITS = ("max_steps", "max_tokens", "max_cost", "max_tool_calls")  # the options that are limits for the family
-
-
-def run_of(caller: object) -> Any:
-    """Return the nearest `Run` among a caller of calls and its outer callers, or None."""
-    member: Any = caller
-    while member is not None and not isinstance(getattr(member, "budget", None), Budget):
-        member = member.outer
-    return member
 
 
 class Budget:
@@ -35,7 +27,8 @@ class Budget:
         before: The usage of an earlier run that waited for the user, and that this one continues.
     """
 
-    def __init__(self, limits: Mapping[str, float | None], outer: Budget | None, *, is_part: bool) -> None:
+    def __init__(self, name: str, limits: Mapping[str, float | None], outer: Budget | None, *, is_part: bool) -> None:
+        self.name = name  # of the agent
         self.needs_price: bool = limits["max_cost"] is not None or (outer is not None and outer.needs_price)
         self.usage = Usage()
         self.cost = 0.0
@@ -71,12 +64,15 @@ class Budget:
                 self._count_step()
 
     def _reached(self) -> str | None:
-        """Return the name of a limit that has been reached."""
+        """Return the name of a limit that has been reached; for the limit of a caller with the caller's name."""
         for name, value in self.spent().items():
             limit = self._limits[name]
             if limit is not None and value >= limit and name != "max_tool_calls":
                 return name
-        return None if self._outer is None else self._outer._reached()
+        return None if self._outer is None else self._outer._named(self._outer._reached())
+
+    def _named(self, limit: str | None) -> str | None:
+        return limit if limit is None or " of " in limit else f"{limit} of {self.name}"
 
     def take_calls(self, number: int) -> int:
         """Count calls that are about to run, and return how many of them the limits allow."""
@@ -90,9 +86,19 @@ class Budget:
         with self._lock:
             self._count_calls(-number)
 
-    def _calls_left(self) -> int:
+    @property
+    def calls_limit(self) -> str:
+        """The name of the limit of calls that has been reached."""
+        if self._outer is not None and self._outer._calls_left() <= self._own_calls_left():
+            return self._outer._named(self._outer.calls_limit) or ""
+        return "max_tool_calls"
+
+    def _own_calls_left(self) -> int:
         limit = self._limits["max_tool_calls"]
-        left = sys.maxsize if limit is None else max(0, int(limit - self.spent()["max_tool_calls"]))
+        return sys.maxsize if limit is None else max(0, int(limit - self.spent()["max_tool_calls"]))
+
+    def _calls_left(self) -> int:
+        left = self._own_calls_left()
         return left if self._outer is None else min(left, self._outer._calls_left())
 
     def _count_calls(self, number: int) -> None:
