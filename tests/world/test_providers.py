@@ -47,21 +47,20 @@ def chunk(delta, finish=None):
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
 
 
-def collected(provider, request, is_async):
+def collected(provider, request):
     async def collect():
         return [piece async for piece in provider.astream(request)]
 
-    return asyncio.run(collect()) if is_async else list(provider.stream(request))
+    return asyncio.run(collect())
 
 
 REQUEST = Request(model="", messages=[User(content="Hi")])
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-def test_the_next_model_answers_if_one_fails_before_or_in_its_reply(is_async):
+def test_the_next_model_answers_if_one_fails_before_or_in_its_reply():
     cut = ScriptedProvider(["Hel", ProviderError("the connection was cut")])
     provider = FallbackProvider(ScriptedProvider(ProviderError("overloaded")), cut, ScriptedProvider("Hello"))
-    pieces = collected(provider, REQUEST, is_async)
+    pieces = collected(provider, REQUEST)
     last = max(index for index, piece in enumerate(pieces) if isinstance(piece, Retrying))
     assert [piece.reason for piece in pieces if isinstance(piece, Retrying)] == ["overloaded", "the connection was cut"]
     text = "".join(piece.content for piece in pieces[last:] if isinstance(piece, TextDelta))
@@ -82,6 +81,64 @@ def test_a_fallback_can_leave_out_errors():
     with pytest.raises(ProviderError, match="bad key"):
         Agent(model=provider).generate("Hi")
     assert second.calls == []
+
+
+class Counting:
+    """A model that fails with an error, or replies, and counts its requests."""
+
+    def __init__(self, error=None):
+        self.error, self.count = error, 0
+        self.provider = ScriptedProvider(default=self._reply)
+
+    def _reply(self, request):
+        self.count += 1
+        return self.error or "Hello"
+
+
+@pytest.mark.parametrize(
+    ("error", "count"),
+    [
+        (ProviderError("overloaded", retryable=True), 1),
+        (ProviderError("bad key", status=401), 1),
+        (ProviderError("no credit", status=402), 1),
+        (ProviderError("no such model", status=404), 1),
+        (ProviderError("quota", status=429), 1),
+        (ProviderError("bad request", status=400), 3),
+        (ProviderError("too long", status=413, is_too_long=True), 3),
+    ],
+    ids=str,
+)
+def test_an_unreachable_model_is_tried_last_for_a_while(error, count):
+    first, second = Counting(error), Counting()
+    agent = Agent(model=FallbackProvider(first.provider, second.provider))
+    for _ in range(3):
+        assert agent.generate("Hi").content == "Hello"
+    assert (first.count, second.count) == (count, 3)
+
+
+def test_a_model_is_asked_again_in_its_turn_after_its_pause(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    first, second = Counting(ProviderError("busy", retryable=True, retry_after=100)), Counting()
+    agent = Agent(model=FallbackProvider(first.provider, second.provider, cooldown=5))
+    attempts = []
+    for now[0] in (0, 6, 99, 101):
+        agent.generate("Hi")
+        attempts.append(first.count)
+    assert attempts == [1, 1, 1, 2]  # the server asked for 100 seconds
+    first.error = None
+    now[0] = 300
+    assert agent.generate("Hi").content == "Hello"
+    assert (first.count, second.count) == (3, 4)
+
+
+def test_a_model_in_its_pause_is_asked_if_all_others_fail():
+    first, second = Counting(ProviderError("busy", retryable=True)), Counting()
+    agent = Agent(model=FallbackProvider(first.provider, second.provider))
+    agent.generate("Hi")
+    first.error, second.error = None, ProviderError("down", retryable=True)
+    assert agent.generate("Hi").content == "Hello"
+    assert (first.count, second.count) == (2, 2)
 
 
 def test_a_session_moves_between_the_models_of_a_fallback(model_server):

@@ -244,7 +244,7 @@ def connect():
             delays.append(delay)
 
         url = f"{server.url}/v1" if name.startswith("openai") else server.url
-        retry = Retry(attempts=3, sleep=delays.append, async_sleep=sleep)
+        retry = Retry(attempts=3, sleep=sleep)
         provider = PROVIDERS[name](**{"api_key": "key", "base_url": url, "retry": retry} | options)
         return Api(name, provider, server, delays)
 

@@ -1,5 +1,6 @@
 """The providers against aimock, a server of other authors that imitates the real ones."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -86,11 +87,18 @@ def url(tmp_path_factory):
 def provider(request, url, monkeypatch):
     monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v1beta")  # the only one that aimock has
     kind, path = PROVIDERS[request.param]
-    return kind(MODELS[request.param], api_key="key", base_url=url + path, retry=Retry(sleep=lambda _: None))
+    return kind(
+        MODELS[request.param], api_key="key", base_url=url + path, retry=Retry(sleep=lambda _: asyncio.sleep(0))
+    )
 
 
 def pieces(provider, *messages):
-    return list(provider.stream(Request(model=provider.model, messages=messages, tools=[add.definition])))
+    request = Request(model=provider.model, messages=messages, tools=[add.definition])
+
+    async def collect():
+        return [piece async for piece in provider.astream(request)]
+
+    return asyncio.run(collect())
 
 
 def test_an_agent_runs_its_tools_with_every_provider(provider):
@@ -112,7 +120,7 @@ def test_results_of_calls_lead_to_a_reply(provider):
     assert reply.stop_reason == "stop"
 
 
-def test_a_reply_that_is_too_long_stops_with_length(provider):
+def test_a_truncated_reply_stops_with_length(provider):
     assert pieces(provider, User(content="story"))[-1].stop_reason == "length"
 
 

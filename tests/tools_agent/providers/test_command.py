@@ -14,7 +14,11 @@ pytest.importorskip("tools_filesystem")
 
 @pytest.mark.parametrize(
     ("number", "code"),
-    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)],
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
 )
 def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_path, number, code):
     write = ("call_1", "write_file", '{"path": "a.txt", "content": "x"}')
@@ -34,8 +38,12 @@ def test_another_process_continues_an_interrupted_or_killed_run(connect, tmp_pat
         assert first.wait() == code
         errors = first.stderr.read()
         assert '→ write_file {"path": "a.txt", "content": "x"}\n← Created' in errors
-        if number == signal.SIGINT:
-            assert errors.endswith("interrupted; continue with: ask-tools run --session s --policy rules.toml\n")
+        if code > 0:
+            lines = [
+                "1 change in this turn; to undo: ask-tools undo",
+                "interrupted; continue with: ask-tools run --session s --policy rules.toml",
+            ]
+            assert errors.splitlines()[-2:] == lines
     second = subprocess.run(command, check=False, **pipes)
     assert (second.returncode, second.stdout) == (0, "All done.\n")
     assert re.search(r"tokens: 10 in, 5 out(; \$[\d.]+)?; session s\n\Z", second.stderr)  # the price if it is known

@@ -55,12 +55,12 @@ def test_the_error_for_a_missing_sdk_says_how_to_install_it(name, module, monkey
 def test_compatible_servers_have_names_and_never_receive_the_key_of_openai(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     provider, model = get_provider("ollama:llama3:8b")
-    client = provider._new_client(is_async=False)
+    client = provider._new_client()
     assert (model, str(client.base_url), client.api_key) == ("llama3:8b", "http://localhost:11434/v1/", "none")
     with pytest.raises(
         ProviderError, match=r"^openrouter: no API key; set the environment variable OPENROUTER_API_KEY$"
     ):
         get_provider("openrouter:meta/llama")
     monkeypatch.setenv("OPENROUTER_API_KEY", "other")
-    client = get_provider("openrouter:meta/llama")[0]._new_client(is_async=False)
+    client = get_provider("openrouter:meta/llama")[0]._new_client()
     assert (str(client.base_url), client.api_key) == ("https://openrouter.ai/api/v1/", "other")

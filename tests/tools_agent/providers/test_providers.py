@@ -17,10 +17,10 @@ import pytest
 from tools_agent import (
     Agent,
     Assistant,
+    OpenAIProvider,
     ProviderError,
     ReasoningDelta,
     Request,
-    Retry,
     Retrying,
     System,
     TextDelta,
@@ -56,21 +56,11 @@ def ask(*messages, **options):
     return Request(model="m", messages=[*messages] or [User(content="Hi")], tools=TOOLS, **options)
 
 
-def streamed(api, request=None):
-    return list(api.provider.stream(request or ask()))
-
-
-def astreamed(api, request=None):
+def pieces_of(api, request=None):
     async def collect():
         return [piece async for piece in api.provider.astream(request or ask())]
 
     return asyncio.run(collect())
-
-
-@pytest.fixture(params=[streamed, astreamed])
-def pieces(request):
-    """All pieces of a reply, through `stream` and through `astream`."""
-    return request.param
 
 
 def text_of(deltas):
@@ -86,9 +76,9 @@ def calls_of(deltas):
     return [(id_, name, json.loads(text)) for _, (id_, name, text) in sorted(calls.items())]
 
 
-def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
+def test_text_and_calls_arrive_as_deltas_and_then_together(api):
     service = api(CALL)
-    *deltas, reply = pieces(service)
+    *deltas, reply = pieces_of(service)
     assert text_of(deltas) == reply.content == "I add."
     calls = [(call.id, call.name, call.arguments) for call in reply.tool_calls]
     assert calls_of(deltas) == calls
@@ -99,12 +89,12 @@ def test_text_and_calls_arrive_as_deltas_and_then_together(api, pieces):
 
 def test_requests_replace_half_surrogate_pairs(api):
     service = api(HELLO)
-    streamed(service, ask(User(content="caf\udce9, not café")))
+    pieces_of(service, ask(User(content="caf\udce9, not café")))
     assert "caf\ufffd, not café" in json.dumps(service.body, ensure_ascii=False)
 
 
 def test_usage_counts_cached_tokens_as_input(api):
-    assert streamed(api(HELLO))[-1].usage == Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
+    assert pieces_of(api(HELLO))[-1].usage == Usage(input_tokens=10, output_tokens=5, cache_read_tokens=4)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +103,14 @@ def test_usage_counts_cached_tokens_as_input(api):
 )
 def test_all_providers_share_the_words_for_stop_reasons(api, answer, reason):
     service = api(answer)
-    *_, reply = streamed(service)
+    *_, reply = pieces_of(service)
     assert reply.content == "Hello"
     assert reply.stop_reason == ("refusal" if service.name == "anthropic" and reason == "content_filter" else reason)
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_a_refusal_is_the_text_and_the_stop_reason_of_the_reply(connect, name):
-    *deltas, reply = streamed(connect(name, {"refusal": "I will not."}))
+    *deltas, reply = pieces_of(connect(name, {"refusal": "I will not."}))
     assert text_of(deltas) == reply.content == "I will not."
     assert (reply.stop_reason, reply.tool_calls) == ("refusal", ())
 
@@ -129,49 +119,49 @@ def test_a_refusal_is_the_text_and_the_stop_reason_of_the_reply(connect, name):
 def test_the_error_for_a_cut_off_call_names_the_call(connect, name):
     api = connect(name, {"calls": [("call_1", "math_add", '{"a": ')], "stop": "length"})
     with pytest.raises(ProviderError, match=r"cut off \(.*\) in the call `math_add`.*raise the limit"):
-        streamed(api)
+        pieces_of(api)
     assert api.delays == []
 
 
 def test_the_error_for_a_malformed_event_contains_the_event(connect):
     odd = {"choices": [{"index": 0, "delta": "Hello"}]}
     with pytest.raises(ProviderError, match=r"the server sent .*Hello"):
-        streamed(connect("openai", {"events": [odd]}))
+        pieces_of(connect("openai", {"events": [odd]}))
 
 
 def test_a_status_in_an_event_is_treated_as_the_status_of_the_response(connect):
     api = connect("openai", {"events": [{"error": {"message": "busy", "code": 502}}]}, HELLO)
-    assert streamed(api)[-1].content == "Hello"
+    assert pieces_of(api)[-1].content == "Hello"
     assert len(api.delays) == 1
 
 
 def test_an_event_without_choices_is_skipped(connect):
     end = {"choices": [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
-    *_, reply = streamed(connect("openai", {"events": [{"choices": None}, end]}))
+    *_, reply = pieces_of(connect("openai", {"events": [{"choices": None}, end]}))
     assert reply.content == "Hi"
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_invalid_json_arguments_reach_the_tool_and_return_to_the_model(connect, name):
     api = connect(name, {"calls": [("call_1", "math_add", '{"a": oops}')]}, HELLO)
-    *_, reply = streamed(api)
+    *_, reply = pieces_of(api)
     [call] = reply.tool_calls
     assert call.raw == '{"a": oops}'
     result = add.call(call)
     assert result.error_type == "validation_error"
-    streamed(api, ask(User(content="Hi"), reply, ToolResult(tool_call_id="call_1", name=call.name, result=result)))
+    pieces_of(api, ask(User(content="Hi"), reply, ToolResult(tool_call_id="call_1", name=call.name, result=result)))
     assert "oops" in json.dumps(api.body)
 
 
 def test_only_its_own_provider_receives_reasoning_again(api, connect):
     service = api({"thought": "Hmm.", **CALL}, HELLO)
-    *deltas, reply = streamed(service)
+    *deltas, reply = pieces_of(service)
     assert [delta for delta in deltas if isinstance(delta, ReasoningDelta)] == [ReasoningDelta("Hmm.")]
     assert reply.items
     assert json.loads(reply.to_json())["items"] == list(reply.items)
     results = [ToolResult(tool_call_id=id_, name="math.add", result=Result.ok(3)) for id_ in ("call_1", "call_2")]
     history = [User(content="Hi"), reply, *results]
-    streamed(service, ask(*history))
+    pieces_of(service, ask(*history))
     [reasoning] = {
         "openai": lambda body: [body["messages"][1].get("reasoning_content")],
         "openai-responses": lambda body: [item["encrypted_content"] for item in body["input"] if "summary" in item],
@@ -181,7 +171,7 @@ def test_only_its_own_provider_receives_reasoning_again(api, connect):
     assert reasoning in ("Hmm.", "e", "signed", "c2lnbmVk+/8=", "c2lnbmVk-_8=")
     for name in {"openai", "openai-responses", "anthropic", "gemini"} - {service.name}:
         other = connect(name, HELLO)
-        streamed(other, ask(*history))
+        pieces_of(other, ask(*history))
         assert '"a": 1' in json.dumps(other.body).replace("\\", "")
         assert not any(word in json.dumps(other.body) for word in ("Hmm.", "signed", "c2lnbmVk", "encrypted_content"))
 
@@ -201,7 +191,7 @@ HISTORY = [
 
 def test_a_conversation_is_encoded_for_each_api(api):
     service = api(HELLO)
-    streamed(service, ask(*HISTORY, settings={"max_tokens": 99}))
+    pieces_of(service, ask(*HISTORY, settings={"max_tokens": 99}))
     data = PNG.to_dict()["data"]
     url = f"data:image/png;base64,{data}"
     body = service.body
@@ -267,7 +257,7 @@ def test_settings_have_the_same_names_for_all_providers(api):
     service = api(HELLO)
     more = {"reasoning": {"summary": "auto"}} if service.name == "openai-responses" else {}
     missing = MISSING.get(service.name, [])
-    streamed(service, ask(settings={name: SETTINGS[name] for name in SETTINGS if name not in missing} | more))
+    pieces_of(service, ask(settings={name: SETTINGS[name] for name in SETTINGS if name not in missing} | more))
     body = service.body.get("generationConfig") or service.body
     assert {name: body[name] for name in SENT[service.name]} == SENT[service.name]
 
@@ -275,7 +265,7 @@ def test_settings_have_the_same_names_for_all_providers(api):
 @pytest.mark.parametrize("model", ["gpt-5", "o4-mini", "openai/gpt-5"])
 def test_models_of_openai_receive_the_new_name_of_max_tokens(connect, model):
     service = connect("openai", HELLO)
-    streamed(service, Request(model=model, messages=[User(content="Hi")], settings={"max_tokens": 9}))
+    pieces_of(service, Request(model=model, messages=[User(content="Hi")], settings={"max_tokens": 9}))
     assert service.body["max_completion_tokens"] == 9
     assert "max_tokens" not in service.body
 
@@ -283,17 +273,17 @@ def test_models_of_openai_receive_the_new_name_of_max_tokens(connect, model):
 @pytest.mark.parametrize(("name", "setting"), [(name, setting) for name in MISSING for setting in MISSING[name]])
 def test_a_setting_that_an_api_lacks_is_an_error_that_names_it(connect, name, setting):
     with pytest.raises(ProviderError, match=f"the API has no setting '{setting}'"):
-        streamed(connect(name), ask(settings={setting: 1}))
+        pieces_of(connect(name), ask(settings={setting: 1}))
 
 
 def test_an_unknown_setting_is_a_provider_error(api):
     with pytest.raises(ProviderError, match=r"(?s)rejects a name in `settings`.*colour"):
-        streamed(api(), ask(settings={"colour": "red"}))
+        pieces_of(api(), ask(settings={"colour": "red"}))
 
 
 def test_blank_messages_are_not_sent_to_apis_that_refuse_them(api):
     service = api(HELLO)
-    streamed(service, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
+    pieces_of(service, ask(Assistant(content="Hello"), User(content=" "), Assistant(content="\n"), User(content="Hi")))
     if service.name in ("anthropic", "gemini"):
         key, part = ("messages", "content") if service.name == "anthropic" else ("contents", "parts")
         texts = [[block["text"] for block in message[part]] for message in service.body[key]]
@@ -325,7 +315,7 @@ def test_anthropic_requests_of_one_session_share_a_cached_prefix(connect):
 
 def test_marks_for_the_anthropic_cache_can_be_turned_off(connect):
     service = connect("anthropic", HELLO, cache=False)
-    streamed(service, ask(*HISTORY))
+    pieces_of(service, ask(*HISTORY))
     assert "cache_control" not in json.dumps(service.body)
 
 
@@ -340,7 +330,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}, "note": {"t
 
 def test_structured_output_has_no_nulls_of_strict_mode(api):
     service = api({"texts": ['{"n": 1, ', '"note": null}']})
-    *_, reply = streamed(service, Request(model="m", messages=[User(content="Hi")], output_schema=SCHEMA))
+    *_, reply = pieces_of(service, Request(model="m", messages=[User(content="Hi")], output_schema=SCHEMA))
     assert reply.content == '{"n": 1}'
     schema = {
         "openai": lambda body: body["response_format"]["json_schema"]["schema"],
@@ -353,7 +343,7 @@ def test_structured_output_has_no_nulls_of_strict_mode(api):
 
 def test_an_unsupported_schema_becomes_an_instruction(api):
     service = api({"texts": ["[1]"]})
-    *_, reply = streamed(service, ask(output_schema={"type": "array", "items": {"type": "integer"}}))
+    *_, reply = pieces_of(service, ask(output_schema={"type": "array", "items": {"type": "integer"}}))
     assert "Reply with JSON that fits this JSON Schema" in json.dumps(service.body)
     assert reply.content == "[1]"
 
@@ -361,7 +351,7 @@ def test_an_unsupported_schema_becomes_an_instruction(api):
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_arguments_of_strict_tools_have_no_nulls_for_absent_members(connect, name):
     service = connect(name, {"calls": [("call_1", "math_add", '{"a": 1, "b": null}')]}, strict=True)
-    *_, reply = streamed(service)
+    *_, reply = pieces_of(service)
     [definition] = service.body["tools"]
     assert definition.get("function", definition)["strict"] is True
     assert name == "anthropic" or reply.tool_calls[0].arguments == {"a": 1}
@@ -373,9 +363,9 @@ def busy(status, **headers):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [429, 503, 529])
-def test_overload_is_retried_after_the_delay_of_the_api(api, pieces, status):
+def test_overload_is_retried_after_the_delay_of_the_api(api, status):
     service = api(busy(status, retry_after="7"), busy(status), HELLO)
-    first, second, *deltas, reply = pieces(service)
+    first, second, *deltas, reply = pieces_of(service)
     assert isinstance(first, Retrying)
     assert first.delay == 7
     assert "overloaded" in first.reason
@@ -385,10 +375,10 @@ def test_overload_is_retried_after_the_delay_of_the_api(api, pieces, status):
     assert len(service.server.bodies) == 3
 
 
-def test_the_last_attempt_raises_the_error_of_the_api(api, pieces):
+def test_the_last_attempt_raises_the_error_of_the_api(api):
     service = api(*[busy(503)] * 3)
     with pytest.raises(ProviderError, match=rf"{service.name}: 503 overloaded") as caught:
-        pieces(service)
+        pieces_of(service)
     assert (caught.value.status, caught.value.retryable, len(service.server.bodies)) == (503, True, 3)
 
 
@@ -401,7 +391,7 @@ SOON = format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)
     ids=["milliseconds", "date", "none"],
 )
 def test_all_forms_of_retry_delays_are_read(connect, headers, least, most):
-    retrying, *_ = streamed(connect("openai", busy(429, **headers), HELLO))
+    retrying, *_ = pieces_of(connect("openai", busy(429, **headers), HELLO))
     assert least <= retrying.delay <= most
 
 
@@ -409,7 +399,7 @@ def test_all_forms_of_retry_delays_are_read(connect, headers, least, most):
 def test_requests_that_cannot_succeed_are_not_retried(api, answer):
     service = api(answer)
     with pytest.raises(ProviderError) as caught:
-        streamed(service)
+        pieces_of(service)
     assert caught.value.status == answer["status"]
     assert ("check the API key" in str(caught.value)) == (answer["status"] == 401)
     assert service.delays == []
@@ -419,14 +409,14 @@ def test_requests_that_cannot_succeed_are_not_retried(api, answer):
 def test_an_error_that_forbids_retries_is_not_retried(connect, answer):
     service = connect("openai", answer)
     with pytest.raises(ProviderError, match="overloaded"):
-        streamed(service)
+        pieces_of(service)
     assert service.delays == []
 
 
 @pytest.mark.parametrize("sent", [2, 3])
-def test_a_retry_of_a_cut_stream_doubles_neither_text_nor_calls(api, pieces, sent):
+def test_a_retry_of_a_cut_stream_doubles_neither_text_nor_calls(api, sent):
     service = api(CALL | {"sent": sent}, CALL)
-    received = pieces(service)
+    received = pieces_of(service)
     [at] = [index for index, piece in enumerate(received) if isinstance(piece, Retrying)]
     *deltas, reply = received[at + 1 :]
     assert text_of(deltas) == reply.content == "I add."
@@ -435,7 +425,7 @@ def test_a_retry_of_a_cut_stream_doubles_neither_text_nor_calls(api, pieces, sen
 
 def test_a_stream_that_ends_early_is_retried(connect):
     early = {"events": ({"id": "c", "choices": [{"index": 0, "delta": {"content": "Hel"}}]},)}
-    _, retrying, *deltas, reply = streamed(connect("openai", early, HELLO))
+    _, retrying, *deltas, reply = pieces_of(connect("openai", early, HELLO))
     assert "cut before the reply ended" in retrying.reason
     assert text_of(deltas) == reply.content == "Hello"
 
@@ -448,8 +438,8 @@ OVERLOADED = {
 
 
 @pytest.mark.parametrize("name", OVERLOADED)
-def test_overload_reported_in_a_stream_is_retried(connect, pieces, name):
-    retrying, *_, reply = pieces(connect(name, {"events": (OVERLOADED[name],)}, HELLO))
+def test_overload_reported_in_a_stream_is_retried(connect, name):
+    retrying, *_, reply = pieces_of(connect(name, {"events": (OVERLOADED[name],)}, HELLO))
     assert isinstance(retrying, Retrying)
     assert "busy" in retrying.reason
     assert reply.content == "Hello"
@@ -457,80 +447,87 @@ def test_overload_reported_in_a_stream_is_retried(connect, pieces, name):
 
 def test_a_malformed_call_of_gemini_is_retried(connect):
     failed = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}
-    retrying, *_, reply = streamed(connect("gemini", {"events": (failed,)}, CALL))
+    retrying, *_, reply = pieces_of(connect("gemini", {"events": (failed,)}, CALL))
     assert "failed to write its calls" in retrying.reason
     assert len(reply.tool_calls) == 2
 
 
 @pytest.mark.parametrize("name", ["openai", "gemini"])
-def test_invalid_json_from_the_server_is_retried(connect, pieces, name):
-    retrying, *_, reply = pieces(connect(name, {"raw": "data: {cut\r\n\r\n"}, HELLO))
+def test_invalid_json_from_the_server_is_retried(connect, name):
+    retrying, *_, reply = pieces_of(connect(name, {"raw": "data: {cut\r\n\r\n"}, HELLO))
     assert "the server sent invalid JSON" in retrying.reason
     assert reply.content == "Hello"
 
 
 def test_the_version_of_the_gemini_api_can_be_chosen(connect):
     service = connect("gemini", HELLO, api_version="v7")
-    assert streamed(service)[-1].content == "Hello"
+    assert pieces_of(service)[-1].content == "Hello"
     assert service.server.paths == ["/v7/models/m:streamGenerateContent?alt=sse"]
 
 
 def test_a_prompt_that_gemini_blocks_is_a_filtered_reply(connect):
     blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
-    [reply] = streamed(connect("gemini", {"events": (blocked,)}))
+    [reply] = pieces_of(connect("gemini", {"events": (blocked,)}))
     assert (reply.content, reply.stop_reason) == ("", "content_filter")
 
 
 def test_calls_without_an_id_receive_one(connect):
     service = connect("gemini", {"calls": [(None, "math.add", '{"a": 1}')] * 2, "thought": "Hmm."}, HELLO)
-    *_, reply = streamed(service)
+    *_, reply = pieces_of(service)
     first, second = (call.id for call in reply.tool_calls)
     assert first
     assert first != second
-    streamed(service, ask(User(content="Hi"), reply))
+    pieces_of(service, ask(User(content="Hi"), reply))
     sent = service.body["contents"][1]["parts"]
     assert [part["functionCall"]["id"] for part in sent if "functionCall" in part] == [first, second]
 
 
 @pytest.mark.slow
-def test_a_reply_that_takes_too_long_is_retried(api, pieces):
+def test_a_reply_that_takes_too_long_is_retried(api):
     service = api(HELLO | {"sent": 1, "waits": True}, HELLO)
-    received = pieces(service, ask(timeout=3))  # a busy machine sends the second reply within this time
+    received = pieces_of(service, ask(timeout=3))  # a busy machine sends the second reply within this time
     [retrying] = [piece for piece in received if isinstance(piece, Retrying)]
     assert "no answer in time" in retrying.reason
     assert received[-1].content == "Hello"
 
 
-def client_of(name, url, **options):
+def client_of(name, url):
     if name == "gemini":
-        return google.genai.Client(api_key="key", http_options={"base_url": url})
-    return (anthropic.Anthropic if name == "anthropic" else openai.OpenAI)(api_key="key", base_url=url, **options)
+        return google.genai.Client(api_key="key", http_options={"base_url": url}).aio
+    kind = anthropic.AsyncAnthropic if name == "anthropic" else openai.AsyncOpenAI
+    return kind(api_key="key", base_url=url, max_retries=2)
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic", "gemini"])
 def test_the_retries_of_a_passed_client_are_disabled(connect, name):
     api = connect(name, busy(503), HELLO, HELLO)
     url = f"{api.server.url}/v1" if name == "openai" else api.server.url
-    client = client_of(name, url, **({} if name == "gemini" else {"max_retries": 2}))
-    api.provider = type(api.provider)(client=client, retry=Retry(sleep=api.delays.append))
-    retrying, *_, reply = streamed(api)
+    providers = []
+
+    def make():
+        providers.append(client_of(name, url))
+        return providers[-1]
+
+    api.provider = type(api.provider)(client=make, retry=api.provider.retry)
+    retrying, *_, reply = pieces_of(api)
     assert isinstance(retrying, Retrying)
-    assert reply.content == streamed(api)[-1].content == "Hello"
+    assert reply.content == pieces_of(api)[-1].content == "Hello"
+
+
+def test_a_client_is_a_function_that_creates_an_asynchronous_one():
+    with pytest.raises(TypeError, match=r"client is a function, such as `lambda: AsyncOpenAI\(\)`, got AsyncOpenAI"):
+        OpenAIProvider("m", client=openai.AsyncOpenAI(api_key="key"))
+    provider = OpenAIProvider("m", client=lambda: openai.OpenAI(api_key="key"))
+    with pytest.raises(TypeError, match="creates an asynchronous client, got OpenAI"):
+        Agent(model=provider).generate("Hi")
 
 
 def test_a_server_at_another_address_needs_no_key(connect, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert streamed(connect("openai", HELLO, api_key=None))[-1].content == "Hello"
+    assert pieces_of(connect("openai", HELLO, api_key=None))[-1].content == "Hello"
 
 
 def test_closing_the_iterator_closes_the_connection(api):
-    service = api(HELLO | {"sent": 3, "waits": True})
-    with contextlib.closing(service.provider.stream(ask())) as stream:
-        assert isinstance(next(stream), TextDelta)
-    assert service.server.hung_up.wait(30)
-
-
-def test_closing_the_asynchronous_iterator_closes_the_connection(api):
     service = api(HELLO | {"sent": 3, "waits": True})
 
     async def first():
@@ -548,7 +545,7 @@ KEEPS_ALIVE = HELLO | {"keeps_alive": True}
 def test_the_end_of_an_event_loop_closes_its_connections(api, caplog):
     service = api(*[KEEPS_ALIVE] * 3)
     for _ in range(3):
-        astreamed(service)
+        pieces_of(service)
         assert service.server.connections_closed.acquire(timeout=30)
     gc.collect()
     assert caplog.records == []
@@ -578,9 +575,9 @@ def test_closing_a_loop_without_shutdown_leaks_no_client(connect, caplog):
 def test_a_closed_provider_has_no_connections_and_can_be_used_again(api):
     service = api(*[KEEPS_ALIVE] * 4)
     with service.provider:
-        streamed(service)
+        pieces_of(service)
     assert service.server.connections_closed.acquire(timeout=30)
-    assert streamed(service)[-1].content == "Hello"
+    assert pieces_of(service)[-1].content == "Hello"
     service.provider.close()
     assert service.server.connections_closed.acquire(timeout=30)
 
@@ -620,10 +617,10 @@ def test_a_connection_serves_several_requests(connect, name):
         for _ in range(2):
             [piece async for piece in service.provider.astream(ask())]
 
-    streamed(service)
-    streamed(service)
     asyncio.run(ask_twice())
-    service.provider.close()
     assert service.server.connections_closed.acquire(timeout=30)
+    agent = Agent(model=service.provider)
+    assert [agent.generate("Hi").content for _ in range(2)] == ["Hello", "Hello"]
+    service.provider.close()
     assert service.server.connections_closed.acquire(timeout=30)
     assert not service.server.connections_closed.acquire(blocking=False)

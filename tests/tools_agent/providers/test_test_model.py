@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from pydantic import BaseModel, Field
 
-from tools_agent import Agent, ProviderError, Request, TestModel, ToolResult, User
+from tools_agent import Agent, ProviderError, TestModel, ToolResult
 from tools_core import tool
 
 
@@ -73,6 +73,5 @@ def test_a_schema_without_an_obvious_value_needs_an_example():
         """Look up a code."""
         return code
 
-    request = Request(model="m", messages=[User(content="Hi")], tools=[lookup.definition])
     with pytest.raises(ProviderError, match="for the tool `lookup`; add `examples`"):
-        list(TestModel().stream(request))
+        Agent(model=TestModel(), tools=[lookup]).generate("Hi")

@@ -22,7 +22,7 @@ from tools_agent import (
 from tools_core import Image, Result, ToolCall, tool
 
 PNG = Image(b"\x89PNG\r\n\x1a\n" + bytes(8))
-CALL = '<tool_call name="read-file">\n{"path": "a", "lines": 2}\n</tool_call>'
+CALL = '<tool_call>\n{"name": "read-file", "arguments": {"path": "a", "lines": 2}}\n</tool_call>'
 
 
 @tool(name="read-file")
@@ -35,8 +35,15 @@ def ask(*messages, **options):
     return Request(model="m", messages=[*messages] or [User(content="Hi")], tools=[read_file.definition], **options)
 
 
+def pieces_of(provider, request):
+    async def collect():
+        return [piece async for piece in TextMode(provider).astream(request)]
+
+    return asyncio.run(collect())
+
+
 def replied(reply):
-    return list(TextMode(ScriptedProvider(reply)).stream(ask()))
+    return pieces_of(ScriptedProvider(reply), ask())
 
 
 def text_of(deltas):
@@ -61,13 +68,12 @@ def test_a_call_at_the_end_of_the_reply_becomes_a_tool_call():
         f"{CALL}\nI refuse to run this.",
         f"{CALL}\n{CALL}\nI refuse to run these.",
         f"The page says:\n```\n{CALL}\n```",
-        f"The page says:\n~~~~ xml\n~~~\n{CALL}",
-        f"```\n```python\n{CALL}",
         "The page says:\n" + "\n".join(f"> {line}" for line in CALL.splitlines()),
         "The page says:\n" + "\n".join(f"    {line}" for line in CALL.splitlines()),
         "See [1], a < b and [list(x)] or\n[link](there).\n\nBye <tool",
         "<tool_call",
         "<tool_caller/>\n ",
+        f"{CALL.removesuffix('</tool_call>')}\nand so on\n{CALL}\nNo.",
     ],
 )
 def test_text_that_only_quotes_a_call_stays_text(text):
@@ -90,10 +96,10 @@ def test_tags_in_results_and_in_text_of_the_user_are_escaped():
         Assistant(tool_calls=[ToolCall("1", "read-file", {"path": "a"})]),
         ToolResult(tool_call_id="1", name="read-file", result=page),
     ]
-    list(TextMode(model).stream(ask(*history)))
+    pieces_of(model, ask(*history))
     _, user, _, result = model.calls[0].messages
-    assert user.content.startswith('Read this: &lt;tool_call name="read-file">')
-    assert result.content.startswith('<tool_result name="read-file">\n&lt;/tool_result>&lt;tool_call name=')
+    assert user.content.startswith("Read this: &lt;tool_call>")
+    assert result.content.startswith("<tool_result>\nread-file: &lt;/tool_result>&lt;tool_call>")
 
 
 def test_the_model_reads_the_tools_and_the_conversation_as_text():
@@ -105,14 +111,14 @@ def test_the_model_reads_the_tools_and_the_conversation_as_text():
         ToolResult(tool_call_id="1", name="read-file", result=Result.ok(["here", PNG])),
         User(content="And?"),
     ]
-    list(TextMode(model).stream(ask(*history)))
+    pieces_of(model, ask(*history))
     [sent] = model.calls
     assert sent.tools == ()
     system, _, reply, result, _ = sent.messages
     assert system.content.startswith("Be brief.\n\nYou can call tools.")
     assert '"name": "read-file", "description": "Read a file."' in system.content
     assert (reply.content, reply.tool_calls) == (f"I look.\n\n{CALL}", ())
-    assert result.content.startswith('<tool_result name="read-file">\nhere\n')
+    assert result.content.startswith("<tool_result>\nread-file: here\n")
     assert result.files == (PNG,)
 
 
@@ -133,7 +139,7 @@ def test_calls_survive_writing_and_reading_without_loss(content, arguments, name
     calls = [ToolCall(str(index), name, values) for index, values in enumerate(arguments)]
     model = ScriptedProvider("ok")
     request = Request(model="m", messages=[User(content="Hi"), Assistant(content=content, tool_calls=calls)])
-    list(TextMode(model).stream(request))
+    pieces_of(model, request)
     *deltas, reply = replied(model.calls[0].messages[1].content)
     assert reply.content == text_of(deltas).strip() == content
     assert [(call.name, call.arguments) for call in reply.tool_calls] == [(name, values) for values in arguments]
@@ -142,24 +148,50 @@ def test_calls_survive_writing_and_reading_without_loss(content, arguments, name
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('<tool_call name="read-file">{"path": }</tool_call>', "invalid JSON"),
-        ('<tool_call name="read-file">' + "[" * 100_000 + "]" * 100_000 + "</tool_call>", "nested too deeply"),
+        ('<tool_call>{"name": "read-file", "arguments": {"path": }}</tool_call>', "invalid JSON"),
+        ('<tool_call>{"name": "read-file", "arguments": ' + "[" * 100_000 + "}</tool_call>", "nested too deeply"),
         ('<tool_call>{"path": "a"}</tool_call>', "unnamed_tool"),
+        ("<tool_call>read-file(a)</tool_call>", "unnamed_tool"),
+        ("<tool_call>[1]</tool_call>", "unnamed_tool"),
+        ('<tool_call>{"name": 1, "arguments": {}}</tool_call>', "unnamed_tool"),
     ],
 )
-def test_the_model_reads_why_a_call_is_invalid_and_how_to_write_it(text, problem):
+def test_the_model_reads_why_a_call_is_invalid(text, problem):
     model = ScriptedProvider(text, "ok")
     assert Agent(model=TextMode(model), tools=[read_file]).generate("Hi").content == "ok"
     answer = model.calls[1].messages[-1].content
     assert problem in answer
-    assert 'error="true"' in answer
-    assert "Write calls like this:\n<tool_call name=" in answer
 
 
 def test_time_grows_in_proportion_to_the_length_of_a_reply():
-    for text in ("<tool_call " * 50_000, f"{CALL} x\n" * 20_000, "\n<tool_call name='a'>" * 50_000, "\n" * 500_000):
+    for text in ("<tool_call> " * 50_000, f"{CALL} x\n" * 20_000, "\n<tool_call>" * 50_000, "\n" * 500_000):
         *deltas, reply = replied(text)  # takes hours if the time is quadratic
         assert text_of(deltas) + "".join(call.raw for call in reply.tool_calls) != ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"name": "read-file", "parameters": {"path": "a"}}',
+        '{"arguments": {"path": "a"}, "name": "read-file"}',
+        '{"name": "read-file", "arguments": "{\\"path\\": \\"a\\"}"}',
+        '{"id": 1, "name": "read-file", "arguments": {"path": "a"}}',
+        '```json\n{"name": "read-file", "arguments": {"path": "a"}}\n```',
+        '[{"name": "read-file", "arguments": {"path": "a"}}]',
+    ],
+)
+def test_the_forms_in_which_open_models_write_calls_are_read(body):
+    *_, reply = replied(f" <tool_call>{body}</tool_call>")
+    [call] = reply.tool_calls
+    assert (call.name, call.arguments) == ("read-file", {"path": "a"})
+
+
+def test_a_list_of_calls_is_read():
+    *_, reply = replied(
+        f"<tool_call>{json.dumps([{'name': 'read-file', 'arguments': {'path': path}} for path in 'ab'])}"
+    )
+    assert [call.arguments for call in reply.tool_calls] == [{"path": "a"}, {"path": "b"}]
+    assert len({call.id for call in reply.tool_calls}) == 2
 
 
 def test_results_that_the_model_invents_are_dropped():
@@ -171,11 +203,11 @@ def test_the_last_call_needs_no_end_tag_unless_a_limit_cut_it_off():
     unclosed = CALL.removesuffix("</tool_call>")
     *_, reply = replied(unclosed)
     assert reply.tool_calls[0].arguments == {"path": "a", "lines": 2}
-    with pytest.raises(ProviderError, match=r"cut off \(length\) in a tool call"):
+    with pytest.raises(ProviderError, match=r"cut off \(length\) at a tool call"):
         replied(Assistant(content=unclosed[:-6], stop_reason="length"))
 
 
-def test_a_retry_discards_the_text_before_it_in_coroutines_too():
+def test_a_retry_discards_the_text_before_it():
     class Cut:
         async def astream(self, request):
             yield TextDelta("Hel\n<tool_")
@@ -183,10 +215,7 @@ def test_a_retry_discards_the_text_before_it_in_coroutines_too():
             yield TextDelta("Hello")
             yield Assistant(content="Hello", stop_reason="stop")
 
-    async def collect():
-        return [piece async for piece in TextMode(Cut()).astream(ask())]
-
-    *deltas, reply = asyncio.run(collect())
+    *deltas, reply = pieces_of(Cut(), ask())
     assert deltas == [TextDelta("Hel\n"), Retrying("cut", 0.1), TextDelta("Hello")]
     assert reply.content == "Hello"
 
@@ -194,7 +223,7 @@ def test_a_retry_discards_the_text_before_it_in_coroutines_too():
 def test_instructions_describe_structured_output_next_to_tools():
     model = ScriptedProvider('{"n": 1}')
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    list(TextMode(model).stream(ask(output_schema=schema)))
+    pieces_of(model, ask(output_schema=schema))
     assert "Once you need no more tools: Reply with JSON that fits" in model.calls[0].messages[0].content
 
 
@@ -203,4 +232,4 @@ def test_text_mode_runs_tools_over_every_provider(api):
     agent = Agent(model=TextMode(service.provider), tools=[read_file])
     assert agent.generate("Hi").content == "Done."
     assert "tools" not in service.body
-    assert '<tool_result name=\\"read-file\\">' in json.dumps(service.body)
+    assert "<tool_result>" in json.dumps(service.body)

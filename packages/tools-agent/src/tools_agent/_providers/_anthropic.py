@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Unpack
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
+from tools_agent._providers._attempts import Chunks
 from tools_agent._providers._encoding import (
     alternating,
-    instruction,
     instructions_of,
     strict_schema,
     tool_choice,
@@ -18,9 +18,9 @@ from tools_agent._providers._encoding import (
     with_settings,
 )
 from tools_agent._providers._history import searches, with_own_parts
-from tools_agent._providers._provider import Request
-from tools_agent._providers._reply import Reply, count
-from tools_agent._providers._sdk_provider import SDKProvider
+from tools_agent._providers._provider import JsonObject, Request
+from tools_agent._providers._reply import Api, Reply, count
+from tools_agent._providers._sdk_provider import Client, Sdk, SDKOptions, SDKProvider
 from tools_core import ToolCall
 from tools_core.formats import Format, anthropic, anthropic_strict, argument_object
 from tools_core.text import is_blank
@@ -33,7 +33,7 @@ _PLAIN = {"text": {"type", "text"}, "tool_use": {"type", "id", "name", "input"}}
 _MAX_TOKENS = 16_000  # the API requires a limit; a file that a model writes has to fit
 
 
-def _own(reply: Assistant, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _own(reply: Assistant, blocks: list[JsonObject]) -> list[JsonObject]:
     """Return a reply with the blocks that the API has sent, such as signed thoughts."""
     return with_own_parts(
         reply.items,
@@ -45,24 +45,19 @@ def _own(reply: Assistant, blocks: list[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 class _Reply(Reply):
-    stops: ClassVar = {
-        "end_turn": "stop", "stop_sequence": "stop", "tool_use": "tool", "max_tokens": "length",
-        "model_context_window_exceeded": "length",
-    }  # fmt: skip
-
-    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
-        super().__init__(provider, wire, request, server)
-        self._blocks: dict[int, dict[str, Any]] = {}
+    def __init__(self, api: Api, request: Request) -> None:
+        super().__init__(api, request)
+        self._blocks: dict[int, JsonObject] = {}
         self._inputs: dict[int, str] = {}
         self._usage: dict[str, int] = {}
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JsonObject) -> Iterator[Delta]:
         kind = chunk["type"]
         if kind == "message_start":
-            self._count(chunk["message"].get("usage"))
-        elif kind == "content_block_start":
+            self._count((chunk.get("message") or {}).get("usage"))
+        elif kind == "content_block_start" and chunk["content_block"].get("type"):
             block = self._blocks[chunk["index"]] = dict(chunk["content_block"])
-            yield from self.text(block["text"] if block["type"] == "text" else "")
+            yield from self.text((block.get("text") or "") if block["type"] == "text" else "")
         elif kind == "content_block_delta":
             yield from self._read_delta(chunk["index"], chunk["delta"])
         elif kind == "message_stop":
@@ -71,30 +66,35 @@ class _Reply(Reply):
             self.stop = chunk["delta"].get("stop_reason")
             self._count(chunk.get("usage"))
 
-    def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
+    def events_of(self, chunk: JsonObject) -> list[JsonObject]:
+        if chunk.get("type") in ("message_delta", "content_block_delta"):
+            return [{**chunk, "delta": chunk.get("delta") or {}}]
         if chunk.get("type") != "message":
-            return [chunk]
+            return [chunk] if isinstance(chunk.get("type"), str) else []
         self.is_done = True
-        blocks = enumerate(chunk["content"])
+        content = chunk.get("content") or ()
+        blocks = enumerate([{"type": "text", "text": content}] if isinstance(content, str) else content)
         starts = [{"type": "content_block_start", "index": index, "content_block": block} for index, block in blocks]
         end = {"type": "message_delta", "delta": chunk, "usage": chunk.get("usage")}
         return [{"type": "message_start", "message": {"usage": None}}, *starts, end]
 
-    def _read_delta(self, index: int, delta: Mapping[str, Any]) -> Iterator[Delta]:
-        block, kind = self._blocks[index], delta["type"].removesuffix("_delta")
-        if kind == "text":
-            block["text"] += delta["text"]
-            yield from self.text(delta["text"])
-        elif kind == "input_json":
-            self._inputs[index] = self._inputs.get(index, "") + delta["partial_json"]
-        elif kind in ("thinking", "signature"):
-            block[kind] = block.get(kind, "") + delta[kind]
-            if kind == "thinking":
-                yield ReasoningDelta(delta["thinking"])
+    def _read_delta(self, index: int, delta: JsonObject) -> Iterator[Delta]:
+        kind = delta["type"].removesuffix("_delta")
+        if kind == "input_json" and index in self._blocks:
+            self._inputs[index] = self._inputs.get(index, "") + (delta.get("partial_json") or "")
+        elif kind in ("text", "thinking", "signature"):
+            block = self._blocks.setdefault(index, {"type": kind})  # some servers send no start
+            piece = delta.get(kind) or ""
+            block[kind] = (block.get(kind) or "") + piece
+            if kind == "text":
+                yield from self.text(piece)
+            elif kind == "thinking" and piece:
+                yield ReasoningDelta(piece)
         elif kind == "citations":
+            block = self._blocks[index]
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
 
-    def _count(self, usage: Any) -> None:
+    def _count(self, usage: object) -> None:
         """Note the tokens so far, which later events repeat or raise."""
         numbers = usage if isinstance(usage, Mapping) else {}
         self._usage |= {key: count(numbers, key) for key, value in numbers.items() if value is not None}
@@ -106,7 +106,7 @@ class _Reply(Reply):
             cache_write_tokens=creation,
         )
 
-    def items(self) -> list[dict[str, Any]]:
+    def items(self) -> list[JsonObject]:
         for index, text in self._inputs.items():
             self._blocks[index]["input"] = argument_object(ToolCall(None, "", text))
         blocks = [{key: value for key, value in block.items() if value is not None} for block in self._blocks.values()]
@@ -115,7 +115,7 @@ class _Reply(Reply):
 
 
 def _add_references(
-    messages: list[dict[str, Any]], request: Request, wire: Format, matches: Mapping[str, Sequence[str]]
+    messages: list[JsonObject], request: Request, wire: Format, matches: Mapping[str, Sequence[str]]
 ) -> None:
     """Let the API load the definitions that searches have found: their results become references to tools."""
     names = wire_names(request, wire)
@@ -127,7 +127,7 @@ def _add_references(
                 block["content"] = [{"type": "tool_reference", "tool_name": name} for name in loaded]
 
 
-def _mark_for_cache(arguments: dict[str, Any], tool_count: int) -> None:
+def _mark_for_cache(arguments: JsonObject, tool_count: int) -> None:
     """Mark the ends of the tools, of the system prompt and of the messages; a deferred tool cannot be marked."""
     # The end of the previous request is marked too: the API looks back only 20 blocks from a mark.
     inputs = [message["content"] for message in arguments["messages"] if message["role"] == "user"][-2:]
@@ -151,22 +151,24 @@ class AnthropicProvider(SDKProvider):
     loading_models = re.compile(r"claude-(?!instant|[23]|haiku-4-[0-4])")
     reply = _Reply
 
-    def __init__(self, model: str = "", *, cache: bool = True, **options: Any) -> None:
+    def __init__(self, model: str = "", *, cache: bool = True, **options: Unpack[SDKOptions]) -> None:
         super().__init__(model, **options)
         self._cache = cache
 
-    def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
-        return (sdk.AsyncAnthropic if is_async else sdk.Anthropic)(max_retries=0, **self._options)
+    def _create_client(self, sdk: Sdk) -> Client:
+        return sdk.AsyncAnthropic(max_retries=0, **self._options)
 
-    def _function(self, client: Any) -> Callable[..., Any]:
-        function: Callable[..., Any] = client.messages.create
-        return function
+    async def _send(self, client: Client, arguments: JsonObject) -> Chunks:
+        return await client.messages.create(**arguments)
 
-    def _encode(self, request: Request) -> dict[str, Any]:
+    def _takes_schema(self, request: Request) -> bool:
+        return request.output_schema is None or strict_schema(request.output_schema, anthropic_strict).is_strict
+
+    def _encode(self, request: Request) -> JsonObject:
         history = self._history(request)
         system = instructions_of(history)
         messages = alternating(history, self.format, _own, model="assistant", key="content")
-        arguments: dict[str, Any] = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS}
+        arguments: JsonObject = {"model": request.model, "messages": messages, "max_tokens": _MAX_TOKENS}
         arguments["stream"] = True
         if request.definitions:
             arguments["tools"] = self.format.definitions(request.definitions)
@@ -178,11 +180,8 @@ class AnthropicProvider(SDKProvider):
         if request.deferred:
             _add_references(messages, request, self.format, searches(history))
         if request.output_schema is not None:
-            strict = strict_schema(request.output_schema, anthropic_strict)
-            if strict and strict[1]:
-                arguments["output_config"] = {"format": {"type": "json_schema", "schema": strict[0]}}
-            else:
-                system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
+            schema = strict_schema(request.output_schema, anthropic_strict).schema
+            arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         if system:
             arguments["system"] = [{"type": "text", "text": system}]
         if self._cache:

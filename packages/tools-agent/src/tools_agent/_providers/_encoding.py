@@ -8,25 +8,25 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tools_agent._messages import Assistant, System, User
 from tools_agent._providers._history import CONTINUES, Turn
-from tools_agent._providers._provider import ProviderError, Request
+from tools_agent._providers._provider import JsonObject, ProviderError, Request
 from tools_core import InvalidArguments
 from tools_core.formats import Format, legal_names, openai_strict
 from tools_core.text import is_blank
 
-Own: TypeAlias = Callable[[Assistant, list[dict[str, Any]]], list[dict[str, Any]]]  # a reply, and its encoded form
+Own: TypeAlias = Callable[[Assistant, list[JsonObject]], list[JsonObject]]  # a reply, and its encoded form
 _UNIONS = frozenset(("$ref", "allOf", "anyOf", "oneOf"))
 OUTPUT = "reply"  # the name of an output schema
 
 # ---------------------------------------------------------------------------------------------------- conversations
 
 
-def conversation(history: Sequence[Turn], wire: Format, own: Own) -> list[dict[str, Any]]:
+def conversation(history: Sequence[Turn], wire: Format, own: Own) -> list[JsonObject]:
     """Return the messages as OpenAI's APIs accept them, the instructions first: many models read them only there.
 
     `own` returns a reply with the parts that its server has sent.
     """
     system = instructions_of(history)
-    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    messages: list[JsonObject] = [{"role": "system", "content": system}] if system else []
     for turn in history:
         if isinstance(turn, User):
             content = wire.content(_parts(turn)) if turn.files else turn.content
@@ -38,14 +38,14 @@ def conversation(history: Sequence[Turn], wire: Format, own: Own) -> list[dict[s
     return messages
 
 
-def alternating(history: Sequence[Turn], wire: Format, own: Own, *, model: str, key: str) -> list[dict[str, Any]]:
+def alternating(history: Sequence[Turn], wire: Format, own: Own, *, model: str, key: str) -> list[JsonObject]:
     """Return alternating messages of the user and the model for Anthropic and Gemini.
 
     `model` is the role of the model's messages, and `key` the member with the parts of a message.
     """
-    messages: list[dict[str, Any]] = []
+    messages: list[JsonObject] = []
 
-    def add(role: str, parts: list[dict[str, Any]]) -> None:
+    def add(role: str, parts: list[JsonObject]) -> None:
         if parts and not messages and role == model:
             add("user", wire.content([CONTINUES]))
         if parts and (not messages or messages[-1]["role"] != role):
@@ -85,8 +85,8 @@ def wire_names(request: Request, wire: Format) -> dict[str, str]:
 
 
 def with_settings(
-    arguments: Mapping[str, Any], request: Request, provider: str, names: Mapping[str, str | None]
-) -> dict[str, Any]:
+    arguments: JsonObject, request: Request, provider: str, names: Mapping[str, str | None]
+) -> JsonObject:
     """Return the arguments of an SDK's function with the request's settings.
 
     `names` maps our names to the names of the API: `reasoning.effort` is a member, None a setting that the API lacks.
@@ -94,8 +94,8 @@ def with_settings(
     """
     merged = dict(arguments)
     for name, setting in request.settings.items():
-        if name == "tool_choice" and not isinstance(setting, Mapping):
-            continue  # see `tool_choice`
+        if name == "stream" or (name == "tool_choice" and not isinstance(setting, Mapping)):
+            continue  # replies are always streamed, and see `tool_choice`
         target = names.get(name, name)
         if target is None:
             raise ProviderError(f"{provider}: the API has no setting {name!r}; remove it from `settings`")
@@ -104,6 +104,8 @@ def with_settings(
         value = {member: value} if member else value
         if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             value = {**merged[key], **value}
+        if key == "tools":  # of the server, beside those of the request
+            value = [*merged.get(key, ()), *value]
         merged[key] = value
     return merged
 
@@ -136,27 +138,31 @@ def tool_choice(request: Request, wire: Format) -> ToolChoice | None:
 # ---------------------------------------------------------------------------------------------------- output
 
 
-def strict_schema(schema: Mapping[str, Any], wire: Format) -> tuple[dict[str, Any], bool] | None:
-    """Return a schema in a strict format, and whether it is strict; None unless it describes an object."""
+class StrictSchema(NamedTuple):
+    """A schema in a strict format, and whether it is strict; empty unless it describes an object."""
+
+    schema: JsonObject
+    is_strict: bool
+
+
+def strict_schema(schema: JsonObject, wire: Format) -> StrictSchema:
+    """Return the schema of output in a strict format."""
     if schema.get("type") != "object" or not _UNIONS.isdisjoint(schema):
-        return None
+        return StrictSchema({}, is_strict=False)
     [tool] = wire.definitions([{"name": OUTPUT, "description": "", "input_schema": schema}])
     tool = tool.get("function", tool)
-    return tool.get("parameters") or tool["input_schema"], tool["strict"]
-
-
-def instruction(schema: Mapping[str, Any]) -> str:
-    """Return the instruction for a model whose API does not accept the schema."""
-    text = json.dumps(schema, ensure_ascii=False)
-    return f"Reply with JSON that fits this JSON Schema, and with nothing else:\n{text}"
+    return StrictSchema(tool.get("parameters") or tool["input_schema"], tool["strict"])
 
 
 def without_absent(text: str, schema: Mapping[str, Any]) -> str:
     """Remove the nulls from a reply's JSON that strict mode adds for absent members; other text stays unchanged."""
     call = {"function": {"name": OUTPUT, "arguments": text}}
+    definition = {"name": OUTPUT, "description": "", "input_schema": schema}
     try:
-        definition = {"name": OUTPUT, "description": "", "input_schema": schema}
+        value = json.loads(text)
+        if not isinstance(value, dict):  # `null` and `[]` would be calls without arguments
+            return text
         arguments = openai_strict.calls([call], [definition])[0].arguments
-        return text if arguments == json.loads(text) else json.dumps(arguments, ensure_ascii=False)
-    except (InvalidArguments, ValueError):
+    except (InvalidArguments, RecursionError, ValueError):
         return text
+    return text if arguments == value else json.dumps(arguments, ensure_ascii=False)

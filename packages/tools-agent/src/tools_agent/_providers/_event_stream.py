@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tools_agent._providers._errors import unreadable
-from tools_agent._providers._provider import ProviderError
+from tools_agent._providers._provider import JsonObject, ProviderError
 
 _IGNORED = (b":", b"event:", b"id:", b"retry:")
 
@@ -33,13 +33,13 @@ class EventDecoder:
         self._is_empty = True
         self._is_first = True
 
-    def feed(self, data: bytes) -> Iterator[dict[str, Any]]:
+    def feed(self, data: bytes) -> Iterator[JsonObject]:
         """Yield the events that are complete."""
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
             yield from self._read(line.strip(b"\r"))
 
-    def end(self) -> Iterator[dict[str, Any]]:
+    def end(self) -> Iterator[JsonObject]:
         """Yield the last event, or the whole reply. Raises ProviderError for a response that is something else."""
         yield from self._read(self._line.strip(b"\r"))
         if self._data:
@@ -47,18 +47,19 @@ class EventDecoder:
         text = b"\n".join(self._other).strip()
         if not self._is_empty or not text:
             return
-        whole = _parsed(text)
-        if whole is None:
+        body = _parsed(text)
+        events = body if isinstance(body, list) else [body]
+        if not all(isinstance(event, dict) for event in events):
             raise self._invalid(text)
-        yield from whole if isinstance(whole, list) else [whole]
+        yield from events
 
-    def _read(self, line: bytes) -> Iterator[dict[str, Any]]:
+    def _read(self, line: bytes) -> Iterator[JsonObject]:
         line = line.removeprefix(BOM_UTF8) if self._is_first else line
         self._is_first = False
         if line.startswith(b"data:"):
             self._data.append(line[5:].strip())
             text = b"\n".join(self._data)
-            if text == b"[DONE]":
+            if text.strip(b'"').upper() == b"[DONE]":
                 self.is_done = True
             elif (event := _parsed(text)) is not None:
                 self._is_empty = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 from tools_agent._events import Delta, Retrying
 from tools_agent._messages import Assistant
 from tools_agent._providers._get_provider import get_provider
-from tools_agent._providers._provider import Provider, ProviderError, Request
+from tools_agent._providers._provider import Provider, ProviderError, Request, pieces_of
+
+_OF_THE_SERVER = (401, 402, 403, 404, 429)  # errors that another request to the server would meet, too
 
 
 class FallbackProvider:
@@ -22,46 +25,39 @@ class FallbackProvider:
     the consumer of a stream to discard the deltas so far. Sessions move between the models as between any others.
 
     Args:
-        models: Names of models, or providers with their `model`; the first is asked first, for each request.
+        models: Names of models, or providers with their `model`; the first is asked first.
         when: Returns whether an error leads to the next model; by default every `ProviderError` does.
+        cooldown: Seconds for which a model is asked after the others once it was overloaded, out of reach, or refused
+            the key, the account or the name of the model; longer if its server asked for that. 0 for each request anew.
     """
 
     name = None
 
-    def __init__(self, *models: str | Provider, when: Callable[[ProviderError], bool] | None = None) -> None:
+    def __init__(
+        self, *models: str | Provider, when: Callable[[ProviderError], bool] | None = None, cooldown: float = 60.0
+    ) -> None:
         if not models:
             raise TypeError("FallbackProvider needs at least one model")
         members = [_member(model) for model in models]
         self.members: tuple[tuple[Provider, str], ...] = tuple(members)
         self.model = members[0][1]
         self._when = when
-
-    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
-        """Yield the reply of the first model that answers."""
-        failures: list[ProviderError] = []
-        for provider, model in self.members:
-            try:
-                yield from provider.stream(replace(request, model=model))
-            except ProviderError as error:
-                yield self._next(failures, error)
-            else:
-                return
+        self._cooldown = cooldown
+        self._cool_at: dict[int, float] = {}  # the times from which members that failed are asked in their turn
 
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
-        """`stream` for coroutines."""
+        """Yield the reply of the first model that answers."""
         failures: list[ProviderError] = []
-        for provider, model in self.members:
-            pieces = provider.astream(replace(request, model=model))
+        for index in self._order():
+            provider, model = self.members[index]
             try:
-                async for piece in pieces:
-                    yield piece
+                async with pieces_of(provider, replace(request, model=model)) as pieces:
+                    async for piece in pieces:
+                        yield piece
             except ProviderError as error:
-                failed = self._next(failures, error)
+                failed = self._next(index, failures, error)
             else:
                 return
-            finally:
-                if isinstance(pieces, AsyncGenerator):
-                    await pieces.aclose()
             yield failed
 
     def close(self) -> None:
@@ -76,8 +72,15 @@ class FallbackProvider:
             with suppress(AttributeError):
                 await provider.aclose()  # type: ignore[attr-defined]
 
-    def _next(self, failures: list[ProviderError], error: ProviderError) -> Retrying:
-        """Record an error, and return the event of the next attempt; raises after the last one."""
+    def _order(self) -> list[int]:
+        """Return the members in the order in which they are asked: those that have just failed come last."""
+        now = time.monotonic()
+        return sorted(range(len(self.members)), key=lambda index: self._cool_at.get(index, now) > now)
+
+    def _next(self, index: int, failures: list[ProviderError], error: ProviderError) -> Retrying:
+        """Record the error of a member, and return the event of the next attempt; raises after the last one."""
+        if error.retryable or error.status in _OF_THE_SERVER:
+            self._cool_at[index] = time.monotonic() + max(self._cooldown, error.retry_after or 0.0)
         failures.append(error)
         if self._when is not None and not self._when(error):
             raise error
@@ -92,6 +95,6 @@ class FallbackProvider:
 def _member(model: Any) -> tuple[Provider, str]:
     if isinstance(model, str):
         return get_provider(model)
-    if not hasattr(model, "stream"):
+    if not hasattr(model, "astream"):
         raise TypeError(f'a model is "PROVIDER:NAME", or a Provider, got {model!r}')
     return model, getattr(model, "model", "")

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Unpack
+
+from pydantic import BaseModel
 
 from tools_agent._events import Delta, ReasoningDelta
 from tools_agent._messages import Assistant, Usage
+from tools_agent._providers._attempts import Chunks
 from tools_agent._providers._encoding import (
     alternating,
-    instruction,
     instructions_of,
     tool_choice,
     with_settings,
 )
 from tools_agent._providers._history import with_own_parts
-from tools_agent._providers._provider import Request
-from tools_agent._providers._reply import Reply, count
-from tools_agent._providers._sdk_provider import SDKProvider
-from tools_core.formats import Format, gemini
+from tools_agent._providers._provider import JsonObject, Request
+from tools_agent._providers._reply import Api, Reply, count
+from tools_agent._providers._sdk_provider import Client, Sdk, SDKOptions, SDKProvider
+from tools_core.formats import gemini
 from tools_core.text import is_blank
 
 _SETTINGS = {
@@ -31,12 +33,9 @@ _SETTINGS = {
 }  # fmt: skip
 _UNSIGNED = re.compile(r"gemini-[12]\b|gemma")  # models that require no signatures
 _SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
-_FILTERED = (
-    "BLOCKLIST", "IMAGE_SAFETY", "JAILBREAK", "MODEL_ARMOR", "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII",
-)  # fmt: skip
 
 
-def _own(reply: Assistant, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _own(reply: Assistant, parts: list[JsonObject]) -> list[JsonObject]:
     """Return a reply with the parts that the API has sent, such as signatures."""
     return with_own_parts(
         reply.items,
@@ -47,7 +46,7 @@ def _own(reply: Assistant, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     )
 
 
-def _sign(contents: list[dict[str, Any]]) -> None:
+def _sign(contents: list[JsonObject]) -> None:
     """Sign the first call of replies of other models as Google documents it: the API rejects calls without."""
     for content in contents:
         calls = [part for part in content["parts"] if "functionCall" in part]
@@ -56,18 +55,18 @@ def _sign(contents: list[dict[str, Any]]) -> None:
 
 
 class _Reply(Reply):
-    stops: ClassVar = {"STOP": "stop", "MAX_TOKENS": "length"} | dict.fromkeys(_FILTERED, "content_filter")
+    def __init__(self, api: Api, request: Request) -> None:
+        super().__init__(api, request)
+        self._parts: list[JsonObject] = []
 
-    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
-        super().__init__(provider, wire, request, server)
-        self._parts: list[dict[str, Any]] = []
-
-    def dumped(self, chunk: Any) -> dict[str, Any]:
-        dumped: dict[str, Any] = chunk.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+    def dumped(self, chunk: BaseModel | JsonObject) -> JsonObject:
+        if isinstance(chunk, dict):
+            return chunk
+        dumped = chunk.model_dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
         dumped.pop("sdkHttpResponse", None)
         return dumped
 
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JsonObject) -> Iterator[Delta]:
         if usage := chunk.get("usageMetadata"):
             self.usage = Usage(
                 input_tokens=count(usage, "promptTokenCount", "toolUsePromptTokenCount"),
@@ -81,7 +80,9 @@ class _Reply(Reply):
                 yield from self._read_part(part)
             self.stop = candidate.get("finishReason", self.stop)
 
-    def _read_part(self, part: dict[str, Any]) -> Iterator[Delta]:
+    def _read_part(self, part: JsonObject) -> Iterator[Delta]:
+        if not part:  # of a kind that the SDK does not know
+            return
         text = part.get("text", "")
         if part.get("thought"):
             yield ReasoningDelta(text)
@@ -93,7 +94,7 @@ class _Reply(Reply):
         else:
             self._parts.append(part)
 
-    def items(self) -> list[dict[str, Any]]:
+    def items(self) -> list[JsonObject]:
         parts = [part for part in self._parts if part != {"text": ""}]
         is_plain = all(part.keys() in ({"text"}, {"functionCall"}) for part in parts)
         return [] if is_plain and not any("text" in part for part in parts[1:]) else parts
@@ -112,9 +113,9 @@ class GeminiProvider(SDKProvider):
     formats = (gemini, gemini)
     reply = _Reply
 
-    def __init__(self, model: str = "", *, api_version: str | None = None, **options: Any) -> None:
+    def __init__(self, model: str = "", *, api_version: str | None = None, **options: Unpack[SDKOptions]) -> None:
         super().__init__(model, **options)
-        self._http: dict[str, Any] = {} if api_version is None else {"api_version": api_version}
+        self._http: JsonObject = {} if api_version is None else {"api_version": api_version}
         if "base_url" in self._options:
             self._http["base_url"] = self._options.pop("base_url")
 
@@ -122,62 +123,57 @@ class GeminiProvider(SDKProvider):
     def _tls(self) -> ssl.SSLContext:
         return ssl.create_default_context()  # takes longer than the rest of a client
 
-    def _create_client(self, sdk: Any, *, is_async: bool) -> Any:
-        tls = {"client_args": {"verify": self._tls}, "async_client_args": {"verify": self._tls}}
-        client = sdk.Client(**self._options, http_options=self._http | tls)
-        return client.aio if is_async else client
+    def _create_client(self, sdk: Sdk) -> Client:
+        tls = {"verify": self._tls}
+        http_options = self._http | {"client_args": tls, "async_client_args": tls}
+        return sdk.Client(**self._options, http_options=http_options).aio
 
-    async def _loop_client(self) -> Any:
+    async def _client(self) -> Client:
         """Return a new client for each stream: the SDK does not close the connection of a half-read stream."""
-        return self._async_client or self._new_client(is_async=True)
+        return self._new_client()
 
-    def _without_retries(self, client: Any) -> Any:
+    def _without_retries(self, client: Client) -> Client:
         return client  # retries only if its options request it
 
-    def _function(self, client: Any) -> Callable[..., Any]:
-        function: Callable[..., Any] = client.models.generate_content_stream
-        is_shared = client in (self._client, self._created_client, self._async_client)
-        return function if is_shared else lambda **arguments: _closing(client, function(**arguments))
+    async def _send(self, client: Client, arguments: JsonObject) -> Chunks:
+        async def chunks() -> AsyncIterator[BaseModel]:
+            try:
+                async for chunk in await client.models.generate_content_stream(**arguments):
+                    yield chunk
+            except Exception as error:
+                if getattr(error.__cause__, "doc", None) != "[DONE]":  # with which some gateways end a stream
+                    raise
+            finally:
+                await client.aclose()
 
-    def arguments(self, request: Request) -> dict[str, Any]:
+        return chunks()
+
+    def arguments(self, request: Request) -> JsonObject:
         """Return the arguments of the SDK's function."""
         arguments = super().arguments(request)
         if (timeout := arguments.pop("timeout", None)) is not None:
             arguments["config"]["http_options"] = {"timeout": max(1, round(timeout * 1_000))}
         return arguments
 
-    def _encode(self, request: Request) -> dict[str, Any]:
+    def _takes_schema(self, request: Request) -> bool:
+        return not request.tools  # many models refuse a schema beside tools
+
+    def _encode(self, request: Request) -> JsonObject:
         history = self._history(request)
         system = instructions_of(history)
         contents = alternating(history, self.format, _own, model="model", key="parts")
         if not _UNSIGNED.search(request.model):
             _sign(contents)
-        config: dict[str, Any] = {"automatic_function_calling": {"disable": True}}
+        config: JsonObject = {"automatic_function_calling": {"disable": True}}
         if request.tools:
             config["tools"] = [{"function_declarations": self.format.definitions(request.tools)}]
         if choice := tool_choice(request, self.format):
             mode = {"auto": "AUTO", "none": "NONE"}.get(choice.mode, "ANY")
             names = {"allowed_function_names": [choice.name]} if choice.name else {}
             config["tool_config"] = {"function_calling_config": {"mode": mode} | names}
-        if request.output_schema is not None and request.tools:
-            # Many models refuse a schema beside tools.
-            system = f"{system}\n\n{instruction(request.output_schema)}".lstrip()
-        elif request.output_schema is not None:
+        if request.output_schema is not None:
             config |= {"response_mime_type": "application/json", "response_json_schema": dict(request.output_schema)}
         if system:
             config["system_instruction"] = system
         config = with_settings(config, request, self.name, _SETTINGS)
         return {"model": request.model, "contents": contents, "config": config}
-
-
-async def _closing(client: Any, stream: Awaitable[AsyncIterator[Any]]) -> AsyncIterator[Any]:
-    """Return the chunks of a stream, and close the client after them."""
-
-    async def chunks() -> AsyncIterator[Any]:
-        try:
-            async for chunk in await stream:
-                yield chunk
-        finally:
-            await client.aclose()
-
-    return chunks()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from importlib import import_module
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -21,6 +23,7 @@ class _Entry(NamedTuple):
     base_url: str | None = None  # of a server that is compatible with OpenAI's
 
 
+_PATIENCE = 10  # seconds for a list of models
 _OPENAI = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
 _PROVIDERS = {
     "openai": _Entry(OpenAIProvider, _OPENAI),
@@ -53,6 +56,33 @@ def get_provider(model: str) -> tuple[Provider, str]:
     if base_url is None:
         return kind(), rest
     return kind(api_key=os.environ[keys[0]] if keys else "none", base_url=base_url), rest  # never the key of OpenAI
+
+
+async def list_models() -> dict[str, list[str] | ProviderError]:
+    """Return the models that each configured provider offers, by its name, or why its server does not answer.
+
+    A provider is configured if its SDK is installed and the environment has its key.
+    """
+
+    async def models_of(name: str) -> list[str] | ProviderError:
+        await asyncio.to_thread(import_module, _PROVIDERS[name].provider.sdk)  # takes a second
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                provider, _ = get_provider(f"{name}:any")
+                return await provider.models() if isinstance(provider, SDKProvider) else []
+        except TimeoutError:
+            return ProviderError(f"{name}: no answer within {_PATIENCE} s", retryable=True)
+        except ProviderError as error:
+            text = str(error).removeprefix(f"{_PROVIDERS[name].provider.name}: ")
+            return ProviderError(f"{name}: {text}", status=error.status, retryable=error.retryable)
+
+    names = [
+        name
+        for name, (kind, keys, _) in _PROVIDERS.items()
+        if _is_installed(kind.sdk) and (not keys or any(map(os.environ.get, keys)))
+        if name != "openai-responses"  # the models of `openai`
+    ]
+    return dict(zip(names, await asyncio.gather(*map(models_of, names)), strict=True))
 
 
 def _provider_of_a_package(name: str, model: str) -> Provider:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from tools_agent._messages import Assistant, Message, System, ToolResult, User, short_id
-from tools_agent._providers._provider import Request
+from tools_agent._providers._provider import JsonObject, Request
 from tools_core import Result, ToolCall
-from tools_core.search import MATCHES, NAME
 from tools_core.text import is_blank
+from tools_runtime.search import MATCHES, NAME
 
 Answers: TypeAlias = list[tuple[ToolCall, Result]]
 Turn: TypeAlias = System | User | Assistant | Answers
@@ -96,13 +95,13 @@ def _copy(message: Message, **changes: Any) -> Any:
 
 
 def with_own_parts(
-    items: Sequence[dict[str, Any]],
-    encoded: list[dict[str, Any]],
+    items: Sequence[JsonObject],
+    encoded: list[JsonObject],
     *,
-    is_call: Callable[[dict[str, Any]], bool],
-    is_empty: Callable[[dict[str, Any]], bool],
-    is_thought: Callable[[dict[str, Any]], bool],
-) -> list[dict[str, Any]]:
+    is_call: Callable[[JsonObject], bool],
+    is_empty: Callable[[JsonObject], bool],
+    is_thought: Callable[[JsonObject], bool],
+) -> list[JsonObject]:
     """Return the parts of a reply as its server sent them, without empty ones.
 
     Their calls have the ids, names and arguments of the encoded calls. Thoughts at the end are removed: the APIs
@@ -116,16 +115,6 @@ def with_own_parts(
     while parts and is_thought(parts[-1]):
         parts.pop()
     return parts
-
-
-def without_items(request: Request) -> Request | None:
-    """Return a request whose replies have text and calls only; None if it has no others."""
-    messages = [
-        _copy(message, items=()) if isinstance(message, Assistant) and message.items else message
-        for message in request.messages
-    ]
-    is_same = all(new is old for new, old in zip(messages, request.messages, strict=True))
-    return None if is_same else replace(request, messages=messages)
 
 
 def searches(history: Sequence[Turn]) -> dict[str, Sequence[str]]:

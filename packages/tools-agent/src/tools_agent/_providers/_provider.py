@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from tools_agent._events import Delta
 from tools_agent._messages import Assistant, Message
+
+JsonObject: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +27,14 @@ class Request:
 
     model: str
     messages: Sequence[Message]
-    tools: Sequence[Any] = ()
-    deferred: Sequence[Any] = ()
-    output_schema: Mapping[str, Any] | None = None
+    tools: Sequence[JsonObject] = ()
+    deferred: Sequence[JsonObject] = ()
+    output_schema: JsonObject | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     timeout: float | None = None
 
     @property
-    def definitions(self) -> Sequence[Any]:
+    def definitions(self) -> Sequence[JsonObject]:
         """All definitions, deferred ones included."""
         return [*self.tools, *self.deferred]
 
@@ -40,18 +42,37 @@ class Request:
 class Provider(Protocol):
     """Sends a request to a model, and yields the pieces of its reply.
 
-    Both methods yield deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller
-    that stops iterating and closes the iterator closes the connection. A failed request is retried, after a
-    `Retrying`, if a retry can succeed; otherwise the iterator raises `ProviderError`.
+    It yields deltas as they arrive, then the whole reply as one `Assistant`, and nothing after it. A caller that stops
+    iterating and closes the iterator closes the connection. A failed request is retried, after a `Retrying`, if a retry
+    can succeed; otherwise the iterator raises `ProviderError`.
+
+        class Echo:
+            model = "echo"
+
+            async def astream(self, request):
+                yield Assistant(content=request.messages[-1].content, stop_reason="stop")
     """
 
-    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
-        """Yield the reply of a model."""
+    def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
+        """Yield the reply of a model; usually an asynchronous generator."""
         ...
 
-    def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
-        """`stream` for coroutines."""
-        ...
+
+@asynccontextmanager
+async def pieces_of(provider: Provider, request: Request) -> AsyncGenerator[AsyncIterator[Delta | Assistant]]:
+    """Send a request, and close the connection at the end of `async with`.
+
+    Raises TypeError for a provider that is not asynchronous.
+    """
+    pieces = provider.astream(request)
+    if not hasattr(pieces, "__anext__"):
+        place = f"{type(provider).__name__}.astream"
+        raise TypeError(f"{place} is an asynchronous generator (async def with yield), got {type(pieces).__name__}")
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
 
 
 class ProviderError(Exception):
@@ -100,16 +121,16 @@ def cost_of(reply: Assistant) -> float:
     return float(price.total_price)
 
 
-def window_of(provider: Provider, model: str) -> int:
-    """Return the size of a model's context window in tokens; 200,000 if it is unknown."""
+def window_of(provider: Provider, model: str, *, default: int = _WINDOW) -> int:
+    """Return the size of a model's context window in tokens; `default` if it is unknown."""
     if members := getattr(provider, "members", None):  # a FallbackProvider
-        return min(window_of(*member) for member in members)
+        return min(window_of(*member, default=default) for member in members)
     with suppress(ImportError, LookupError):
         from genai_prices.data_snapshot import get_snapshot  # the extra `prices`
 
         name = _PRICED.get(getattr(provider, "name", None) or "")
-        return get_snapshot().find_provider_model(model, None, name, None)[1].context_window or _WINDOW
-    return _WINDOW
+        return get_snapshot().find_provider_model(model, None, name, None)[1].context_window or default
+    return default
 
 
 def check_price(provider: Provider, model: str) -> None:

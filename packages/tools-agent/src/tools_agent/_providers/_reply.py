@@ -6,71 +6,115 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
+
+from pydantic import BaseModel
 
 from tools_agent._events import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Usage, estimate_tokens, with_unique_ids
 from tools_agent._providers._encoding import wire_names, without_absent
-from tools_agent._providers._errors import reported_error
-from tools_agent._providers._provider import ProviderError, Request
+from tools_agent._providers._errors import failure_in, reported_error
+from tools_agent._providers._provider import JsonObject, ProviderError, Request
 from tools_core.formats import AnswerError, Format
 from tools_core.text import sendable
 
+_STOPS = {  # reasons to stop, by our word for them; an "error" is retried
+    "stop": (
+        "complete", "completed", "end_turn", "eos", "eos_token", "stop_sequence",
+    ),
+    "tool": ("function_call", "tool_call", "tool_calls", "tool_use"),
+    "length": (
+        "incomplete", "max_output_tokens", "max_tokens", "model_context_window_exceeded", "model_length",
+    ),
+    "content_filter": (
+        "blocklist", "content_filtered", "guardrail_intervened", "image_safety", "jailbreak", "model_armor",
+        "prohibited_content", "recitation", "safety", "sensitive", "spii",
+    ),
+    "error": (
+        "abort", "aborted", "cancelled", "insufficient_system_resource", "malformed_function_call",
+        "malformed_model_output", "malformed_response", "malformed_tool_use", "missing_thought_signature",
+        "network_error", "other", "too_many_tool_calls", "unexpected_tool_call",
+    ),
+}  # fmt: skip
+_OURS = {word: ours for ours, words in _STOPS.items() for word in words}
 
-def count(usage: Any, *names: str) -> int:
+
+def stop_of(reason: object) -> str:
+    """Return our word for a server's reason to stop, or its own one.
+
+    Gateways pass on the words of other APIs: `STOP`, or `function_call_filter: MALFORMED_FUNCTION_CALL`.
+    """
+    word = str(reason).rpartition(": ")[2].lower()
+    return _OURS.get(word, word if word in (*_STOPS, "refusal") else str(reason))
+
+
+def count(usage: object, *names: str) -> int:
     """Return the sum of numbers in the usage that a server reports; what is no number of tokens counts as zero."""
     values = [usage.get(name) for name in names] if isinstance(usage, Mapping) else []
     numbers = [int(value) if isinstance(value, str) and value.isdecimal() else value for value in values]
     return sum(int(number) for number in numbers if isinstance(number, int | float) and 0 <= number < math.inf)
 
 
+class Api(Protocol):
+    """The provider of a reply."""
+
+    name: ClassVar[str]
+    format: Format
+
+    @property
+    def server(self) -> str | None:
+        """The address of the server; None for the provider's usual one."""
+        ...
+
+
 class Reply(ABC):
     """An incomplete reply: pass every chunk to `feed`, then call `finish`."""
 
-    stops: ClassVar[dict[str, str]]  # the provider's reasons to stop -> our words
-
-    def __init__(self, provider: str, wire: Format, request: Request, server: str | None = None) -> None:
-        self.provider = provider
-        self.server = server
+    def __init__(self, api: Api, request: Request) -> None:
+        self.provider = api.name
         self.request = request
-        self.calls = wire.stream(request.definitions)
+        self._server = api.server
+        self.calls = api.format.stream(request.definitions)
         self.texts: list[str] = []
-        self.stop: str | None = None
+        self.stop: str | None = None  # the server's reason
         self.usage: Usage | None = None
-        self.names = wire_names(request, wire)
-        self._tools = {wire_name: name for name, wire_name in self.names.items()}
+        self._tools = {wire_name: name for name, wire_name in wire_names(request, api.format).items()}
         self._thought_size = 0  # characters
         self._half = ""  # of a surrogate pair
-        self._is_empty = True
+        self._last: JsonObject | None = None  # what the server sent last
+        self._event_count = 0
         self.is_done = False
 
     @abstractmethod
-    def read(self, chunk: dict[str, Any]) -> Iterator[Delta]:
+    def read(self, chunk: JsonObject) -> Iterator[Delta]:
         """Yield the deltas in a chunk, and keep its data for `finish`."""
 
     @abstractmethod
-    def items(self) -> list[dict[str, Any]]:
+    def items(self) -> list[JsonObject]:
         """Return the original parts of the reply for later requests; none if they are only text and calls."""
 
-    def dumped(self, chunk: Any) -> dict[str, Any]:
+    def dumped(self, chunk: BaseModel | JsonObject) -> JsonObject:
         """Return an SDK's object as JSON values."""
         if isinstance(chunk, dict):
             return chunk
-        dumped: dict[str, Any] = chunk.model_dump(mode="json", exclude_unset=True, warnings=False)
-        return dumped
+        return chunk.model_dump(mode="json", exclude_unset=True, warnings=False)
 
-    def events_of(self, chunk: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the events in a chunk: some servers ignore `stream`, and send the whole reply at once."""
+    def events_of(self, chunk: JsonObject) -> list[JsonObject]:
+        """Return the events in a chunk: some servers ignore `stream`, and send the whole reply at once.
+
+        A gateway's own event, which is not part of the API, has none.
+        """
         return [chunk]
 
-    def feed(self, chunk: Any) -> Iterator[Delta]:
+    def feed(self, chunk: BaseModel | JsonObject) -> Iterator[Delta]:
         """Yield the deltas in a chunk."""
         dumped = self.dumped(chunk)
-        self._is_empty = False
+        self._last = dumped
         try:
-            if error := dumped.get("error"):
-                raise reported_error(self.provider, dumped if isinstance(error, Mapping) else {"message": error})
+            if failure := failure_in(dumped):
+                raise reported_error(self.provider, failure)
             for event in self.events_of(dumped):
+                self._event_count += 1
                 for delta in self.read(event):
                     self._thought_size += len(delta.content) if isinstance(delta, ReasoningDelta) else 0
                     yield delta
@@ -79,9 +123,8 @@ class Reply(ABC):
                     yield ToolCallDelta(piece.index, piece.id, name, piece.arguments)
         except AnswerError as error:
             raise ProviderError(f"{self.provider}: {error}", retryable=True) from None
-        except (AttributeError, KeyError, TypeError) as error:  # some servers are compatible in part
-            sent = str(dumped)[:500]
-            raise ProviderError(f"{self.provider}: expected an event of its API, the server sent {sent}") from error
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # some servers are compatible in part
+            raise self._unexpected() from error
 
     def text(self, delta: str) -> Iterator[Delta]:
         """Keep and yield a piece of text; half of a surrogate pair waits for the other half."""
@@ -104,13 +147,14 @@ class Reply(ABC):
 
     def finish(self) -> Assistant:
         """Return the whole reply."""
-        if self.stop is None:
-            reason = "the server sent nothing" if self._is_empty else "the connection was cut before the reply ended"
-            raise ProviderError(f"{self.provider}: {reason}", retryable=True)
-        stop = str(self.stop)  # some servers send a number
-        stop = self.stops.get(stop, stop)
+        if self.stop is None or not self._event_count:
+            raise self._incomplete()
+        stop = stop_of(self.stop)
         if stop == "error":
-            raise ProviderError(f"{self.provider}: the server ended the reply with an error", retryable=True)
+            text = f"{self.provider}: the server ended the reply with an error ({self.stop})"
+            raise ProviderError(text, retryable=True)
+        if stop == "length":
+            self.calls.end(stop, is_cut=True)
         is_refused = stop in ("refusal", "content_filter")
         try:
             calls = () if is_refused else self.calls.calls
@@ -125,7 +169,7 @@ class Reply(ABC):
             content = without_absent(content, self.request.output_schema)
         stop = "tool" if calls and stop == "stop" else stop
         message = Assistant(
-            content=content, tool_calls=calls, provider=self.provider, server=self.server, model=self.request.model,
+            content=content, tool_calls=calls, provider=self.provider, server=self._server, model=self.request.model,
             stop_reason=stop, usage=self.usage,
         )  # fmt: skip
         if self.usage is None or not self.usage.total_tokens:
@@ -133,6 +177,20 @@ class Reply(ABC):
         if is_refused:  # the model must not continue its incomplete parts
             return message
         return with_unique_ids(message.replace(items=self.items()))
+
+    def _unexpected(self) -> ProviderError:
+        sent = str(self._last)[:500]
+        return ProviderError(f"{self.provider}: expected an event of its API, the server sent {sent}")
+
+    def _incomplete(self) -> ProviderError:
+        if self._last is not None and not self._event_count:
+            return self._unexpected()
+        reason = "the connection was cut before the reply ended"
+        if self._last is None:
+            reason = "the server sent nothing"
+        elif self._event_count == 1 and not ("".join(self.texts) or self.calls.members):
+            reason = f"the server sent no reply: {str(self._last)[:500]}"
+        return ProviderError(f"{self.provider}: {reason}", retryable=True)
 
     def _estimated(self, message: Assistant) -> Usage:
         """Return roughly the tokens of a reply, for a server that does not report them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -20,15 +19,13 @@ class Retry:
         attempts: The maximum number of attempts.
         first_delay: Seconds before the second attempt, doubled for each later one, unless the provider sets the delay.
         longest_delay: The longest delay. If the provider asks for a longer one, the request fails.
-        sleep: Waits in synchronous runs.
-        async_sleep: Waits in asynchronous runs.
+        sleep: Waits for so many seconds.
     """
 
     attempts: int = 5
     first_delay: float = 0.5
     longest_delay: float = 60.0
-    sleep: Callable[[float], None] = time.sleep
-    async_sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 
     def after(self, error: ProviderError, attempt: int) -> Retrying:
         """Return when to try again after the failure of an attempt, counted from 1; raises the error if not at all."""

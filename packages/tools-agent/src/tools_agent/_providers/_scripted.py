@@ -26,17 +26,20 @@ class ScriptedProvider:
     """Return scripted replies, one for each request, and record the requests in `calls`.
 
     A reply is text, a ToolCall, a list of texts and calls, an Assistant, an exception to raise, or a function of the
-    request that returns one of these; with `astream` also a coroutine function. In a list, the items before an
+    request that returns one of these, also a coroutine function. In a list, the items before an
     exception are streamed first. Calls without an id receive one.
 
-        >>> from tools_agent import Request, ScriptedProvider, User
-        >>> from tools_core import ToolCall
+        >>> from tools_agent import Agent, ScriptedProvider
+        >>> from tools_core import ToolCall, tool
+        >>> @tool
+        ... def add(a: int, b: int) -> int:
+        ...     "Add two numbers."
+        ...     return a + b
         >>> provider = ScriptedProvider(["Let me add.", ToolCall(None, "add", {"a": 1, "b": 2})], "It is 3.")
-        >>> *deltas, reply = provider.stream(Request(model="any", messages=[User(content="1 + 2?")]))
-        >>> reply.content, reply.tool_calls
-        ('Let me add.', (ToolCall(id='call_1', name='add', arguments={'a': 1, 'b': 2}),))
+        >>> Agent(model=provider, tools=[add]).generate("1 + 2?").content
+        'It is 3.'
         >>> [request.messages[-1].content for request in provider.calls]
-        ['1 + 2?']
+        ['1 + 2?', '3']
     """
 
     def __init__(self, *replies: Reply, default: Reply | None = None) -> None:
@@ -50,12 +53,8 @@ class ScriptedProvider:
         """Queue more replies."""
         self._queue.extend(replies)
 
-    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
-        """Yield the next reply: its text word by word, its calls, and the whole."""
-        yield from self._pieces(self._next(request), request)
-
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
-        """`stream` for coroutines."""
+        """Yield the next reply: its text word by word, its calls, and the whole."""
         reply = self._next(request)
         while isawaitable(reply):
             reply = _resolved(await reply, request)

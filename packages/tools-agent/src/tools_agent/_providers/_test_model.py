@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from tools_agent._messages import Assistant, User
-from tools_agent._providers._provider import ProviderError, Request
+from tools_agent._providers._provider import JsonObject, ProviderError, Request
 from tools_agent._providers._scripted import Reply, ScriptedProvider
 from tools_core import ToolCall
 from tools_core import schema as json_schema
@@ -64,22 +63,22 @@ class TestModel(ScriptedProvider):
         return json.dumps(_valid(request.output_schema, "the output"), ensure_ascii=False)
 
 
-def _call(tool: Mapping[str, Any]) -> ToolCall:
+def _call(tool: JsonObject) -> ToolCall:
     examples = tool.get("examples")
     name = tool["name"]
     return ToolCall(None, name, examples[0] if examples else _valid(tool["input_schema"], f"the tool `{name}`"))
 
 
-def _valid(schema: Mapping[str, Any], owner: str) -> Any:
+def _valid(schema: JsonObject, owner: str) -> Any:
     value = _value(schema, schema, 0)
-    if not json_schema.compile(dict(schema)).is_valid(value):
+    if not json_schema.compile(schema).is_valid(value):
         raise ProviderError(f"TestModel cannot find a value for {owner}; add `examples`, or use ScriptedProvider")
     return value
 
 
-def _value(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _value(schema: Any, root: JsonObject, depth: int) -> Any:
     """Return a small value that matches a schema, if its keywords are simple."""
-    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return None
     schema = _without_references(schema, root)
     listed = [*schema.get("examples", ()), *(schema[key] for key in ("const", "default") if key in schema)]
@@ -105,13 +104,13 @@ def _value(schema: Any, root: Mapping[str, Any], depth: int) -> Any:
     return False if kind == "boolean" else None
 
 
-def _without_references(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_references(schema: JsonObject, root: JsonObject) -> JsonObject:
     parts = list(schema.get("allOf", ()))
     if "$ref" in schema:
-        parts.append(json_schema.resolve(dict(root), schema["$ref"]))
+        parts.append(json_schema.resolve(root, schema["$ref"]))
     rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
     for part in parts:
-        rest = {**_without_references(part, root), **rest} if isinstance(part, Mapping) else rest
+        rest = {**_without_references(part, root), **rest} if isinstance(part, dict) else rest
     return rest
 
 

@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from tools_agent._events import Delta, Retrying, TextDelta, ToolCallDelta
 from tools_agent._messages import Assistant, Message, System, User
-from tools_agent._providers._encoding import instruction
-from tools_agent._providers._history import turns
-from tools_agent._providers._provider import Provider, ProviderError, Request
-from tools_core import InvalidArguments, Result, ToolCall
+from tools_agent._providers._forms import instruction
+from tools_agent._providers._history import Answers, turns
+from tools_agent._providers._provider import Provider, ProviderError, Request, pieces_of
+from tools_core import Audio, File, Image, ToolCall
 from tools_core.formats import argument_text
 
-_EXAMPLE = '<tool_call name="the_tool">\n{"city": "Oslo", "days": 2}\n</tool_call>'
-_INSTRUCTIONS = f"""\
+_INSTRUCTIONS = """\
 You can call tools. To call a tool, end your reply with this, on separate lines and outside code fences:
 
-{_EXAMPLE}
+<tool_call>
+{"name": "the_tool", "arguments": {"city": "Oslo", "days": 2}}
+</tool_call>
 
 Several calls may follow each other. Then stop: the results come in the next message, in <tool_result> elements. \
 These are the tools, with the JSON Schema of their arguments:
 
 """
 _UNNAMED = "unnamed_tool"  # the name of a call without a name, which the agent rejects as it rejects any unknown tool
-
-# A line that opens or closes a code fence, or begins a call.
-_MARK = re.compile(r"^ {0,3}(?:(`{3,}|~{3,})(.*)|<tool_call\b)", re.MULTILINE)
+_START = re.compile(r"^[ \t]{0,3}<tool_call>", re.MULTILINE)
 # A call, or the end of a text that may become the beginning of one.
-_START = re.compile(r"^ {0,3}(?:(<tool_call\b)|(?:<[acelot_]{0,9})?\Z)", re.MULTILINE)
-_TAG = re.compile(r"\s*<tool_call\b([^<>]*)>")
-_CLOSE = re.compile(r"</tool_call>\s*|\Z")
-_NAME = re.compile(r"""\bname=(?:"([^"]*)"|'([^']*)')""")
-_ESCAPED = re.compile(r"<(?=/?tool_(?:call|result)\b)", re.IGNORECASE)
+_HELD = re.compile(r"^[ \t]{0,3}(?:(<tool_call>)|(?:<[acelot_]{0,9})?\Z)", re.MULTILINE)
+_INVENTED = re.compile(r"^[ \t]{0,3}<tool_result\b", re.MULTILINE)
+_MEMBERS = re.compile(r'\{\s*"name"\s*:\s*"([^"]+)"\s*,\s*"(?:arguments|parameters)"\s*:(.*)\}\s*', re.DOTALL)
+_FENCE = re.compile(r"```\w*\s*(.*?)\s*```", re.DOTALL)
+_TAG = re.compile(r"<(?=/?tool_(?:call|result)\b)", re.IGNORECASE)
 
 
 class TextMode:
     """Let a model without function calling use tools. Wraps the model's provider.
 
     A system message explains the tools, earlier calls and results are sent as text, and calls are parsed from the end
-    of the reply:
+    of the reply, in the form that most open models were trained on:
 
-        <tool_call name="weather">{"city": "Oslo"}</tool_call>
+        <tool_call>
+        {"name": "weather", "arguments": {"city": "Oslo"}}
+        </tool_call>
 
-    Sessions contain calls and results as with any provider. A call that the model only quotes (in a sentence, a code
-    fence or a Markdown quote) stays text, and these tags are escaped in results and in the user's text. If a call is
-    invalid, the model reads the error.
+    Sessions contain calls and results as with any provider. A call that the model only quotes (in a sentence, a closed
+    code fence or a Markdown quote) stays text, and these tags are escaped in results and in the user's text. If a call
+    is invalid, the model reads the error.
     """
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
         self.model: str = getattr(provider, "model", "")
 
-    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
+    async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
         """Yield the reply, with calls instead of their text."""
         reply = _Reply()
-        for piece in self.provider.stream(_as_text(request)):
-            yield from reply.read(piece)
-
-    async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
-        """`stream` for coroutines."""
-        reply = _Reply()
-        pieces = self.provider.astream(_as_text(request))
-        try:
+        async with pieces_of(self.provider, _as_text(request)) as pieces:
             async for piece in pieces:
                 for event in reply.read(piece):
                     yield event
-        finally:
-            if isinstance(pieces, AsyncGenerator):  # nothing else closes it at once
-                await pieces.aclose()
 
 
 class _Reply:
@@ -84,7 +74,7 @@ class _Reply:
 
     def _restart(self) -> None:
         self._pending = "\n"  # the last character that was yielded, and the text after it
-        self._length = 0  # of the text that was yielded
+        self._passed = 0  # characters
         self._is_held = False
 
     def read(self, piece: Delta | Assistant) -> Iterator[Delta | Assistant]:
@@ -101,61 +91,65 @@ class _Reply:
 
     def _pass(self, text: str) -> Iterator[Delta]:
         self._pending += text
-        match = _START.search(self._pending, 1)
-        end = match.start() if match else len(self._pending)
+        match = _HELD.search(self._pending, 1)
         self._is_held = match is not None and match[1] is not None
+        end = match.start() if match else len(self._pending)
         if end > 1:
-            self._length += end - 1
+            self._passed += end - 1
             yield TextDelta(self._pending[1:end])
             self._pending = self._pending[end - 1 :]
 
     def _finish(self, message: Assistant) -> Iterator[Delta | Assistant]:
-        end, calls, is_cut = _calls_at_the_end(message.content)
-        if is_cut and message.stop_reason == "length":
-            raise ProviderError("the reply was cut off (length) in a tool call; raise the limit")
-        if end > self._length:
-            yield TextDelta(message.content[self._length : end])
+        text = message.content
+        end, bodies = _calls_in(text)
+        if bodies and message.stop_reason == "length":
+            raise ProviderError("the reply was cut off (length) at a tool call; raise the limit")
+        if end > self._passed:
+            yield TextDelta(text[self._passed : end])
+        calls = [call for body in bodies for call in _read(body)]
         for index, call in enumerate(calls):
             yield ToolCallDelta(index, call.id, call.name, argument_text(call))
         if calls:
-            content = message.content[:end].strip()
-            message = message.replace(content=content, tool_calls=calls, items=(), stop_reason="tool")
+            message = message.replace(content=text[:end].strip(), tool_calls=calls, items=(), stop_reason="tool")
         yield message
 
 
-def _calls_at_the_end(text: str) -> tuple[int, list[ToolCall], bool]:
-    """Return where the text before the calls ends, the calls, and whether the last one lacks its end tag.
+def _calls_in(text: str) -> tuple[int, list[str]]:
+    """Return where the text before the calls at the end of a reply ends, and what is in the calls.
 
-    Drops results that the model invents after its calls.
+    Results that the model invents after its calls are dropped.
     """
-    fence = ""
-    position = 0
-    for mark in _MARK.finditer(text):
-        if mark.start() < position:
-            continue
-        if mark[1] and not fence:
-            fence = mark[1]
-        elif mark[1] and mark[1].startswith(fence) and not mark[2].strip():
-            fence = ""
-        elif not fence:
-            calls, position, is_cut = _calls_at(text, mark.start())
-            if calls and (position == len(text) or text.startswith("<tool_result", position)):
-                return mark.start(), calls, is_cut
-    return len(text), [], False
+    starts = list(_START.finditer(text))
+    invented = _INVENTED.search(text, starts[0].end()) if starts else None
+    end = last = invented.start() if invented else len(text)
+    bodies: list[str] = []
+    for start in reversed([start for start in starts if start.end() <= last]):
+        body, tag, rest = text[start.end() : end].partition("</tool_call>")
+        if rest.strip() or (not tag and bodies):
+            break
+        bodies.insert(0, body.strip())
+        end = start.start()
+    return (end, bodies) if bodies else (len(text), [])
 
 
-def _calls_at(text: str, position: int) -> tuple[list[ToolCall], int, bool]:
-    """Return consecutive calls, where the text after them begins, and whether the last one lacks its end tag."""
-    calls: list[ToolCall] = []
-    is_cut = False
-    while (tag := _TAG.match(text, position)) and (close := _CLOSE.search(text, tag.end())):
-        name = _NAME.search(tag[1])
-        tool = html.unescape(name[1] or name[2] or "") if name else ""
-        body = text[tag.end() : close.start()].strip()
-        calls.append(ToolCall(f"call_{uuid4().hex}", tool or _UNNAMED, body or None))
-        position = close.end()
-        is_cut = not close[0]
-    return calls, position, is_cut
+def _read(body: str) -> list[ToolCall]:
+    """Return the call of a body; some models write a code fence around it, or a list of calls."""
+    text = fence[1] if (fence := _FENCE.fullmatch(body)) else body
+    try:
+        value = json.loads(text)
+    except (RecursionError, ValueError):
+        members = _MEMBERS.fullmatch(text)  # with invalid arguments, which the model reads about
+        name, arguments = (members[1], members[2].strip()) if members else (_UNNAMED, body)
+        return [ToolCall(f"call_{uuid4().hex}", name, arguments)]
+    return [_call(each, body) for each in (value if isinstance(value, list) and value else [value])]
+
+
+def _call(value: Any, body: str) -> ToolCall:
+    id = f"call_{uuid4().hex}"
+    name = value.get("name") if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        return ToolCall(id, _UNNAMED, body)
+    return ToolCall(id, name, value.get("arguments", value.get("parameters", {})))
 
 
 def _as_text(request: Request) -> Request:
@@ -168,7 +162,7 @@ def _as_text(request: Request) -> Request:
             text = "\n".join(map(_written, turn.tool_calls))
             messages.append(Assistant(id=turn.id, content="\n\n".join(filter(None, [turn.content, text]))))
         else:
-            messages.append(turn.replace(content=_escape(turn.content)) if isinstance(turn, User) else turn)
+            messages.append(turn.replace(content=_escaped(turn.content)) if isinstance(turn, User) else turn)
     if not request.tools:
         return replace(request, messages=messages)
     keys = {"name": "name", "description": "description", "input_schema": "parameters", "examples": "examples"}
@@ -185,34 +179,23 @@ def _as_text(request: Request) -> Request:
 def _written(call: ToolCall) -> str:
     """Return a call as text."""
     # JSON has `</` only in strings, and reads the replacement as the same.
-    arguments = argument_text(call).replace("</", "<\\/")
-    return f'<tool_call name="{html.escape(call.name)}">\n{arguments}\n</tool_call>'
+    members = f'{{"name": {json.dumps(call.name)}, "arguments": {argument_text(call)}}}'.replace("</", "<\\/")
+    return f"<tool_call>\n{members}\n</tool_call>"
 
 
-def _results(answers: Sequence[tuple[ToolCall, Result]]) -> User:
+def _results(answers: Answers) -> User:
     """Return results as a message of the user; pictures follow the text."""
     texts: list[str] = []
-    files: list[Any] = []
+    files: list[Image | Audio | File] = []
     for call, result in answers:
         content = result.content if result.ok else str(result)
         parts = (content,) if isinstance(content, str) else content
-        files += [part for part in parts if not isinstance(part, str)]
-        text = _escape("\n".join(str(part) for part in parts))
-        if not _is_readable(call):
-            text += f"\nWrite calls like this:\n{_EXAMPLE}"
-        failed = "" if result.ok else ' error="true"'
-        texts.append(f'<tool_result name="{html.escape(call.name)}"{failed}>\n{text}\n</tool_result>')
-    return User(content="\n".join(texts), files=tuple(files))
+        files += [part for part in parts if isinstance(part, Image | Audio | File)]
+        text = _escaped("\n".join(map(str, parts)))
+        texts.append(f"<tool_result>\n{call.name}: {text}\n</tool_result>")
+    return User(content="\n".join(texts), files=files)
 
 
-def _is_readable(call: ToolCall) -> bool:
-    try:
-        _ = call.arguments
-    except InvalidArguments:
-        return False
-    return call.name != _UNNAMED
-
-
-def _escape(text: str) -> str:
+def _escaped(text: str) -> str:
     """Return text whose tags cannot be taken for calls or results."""
-    return _ESCAPED.sub("&lt;", text)
+    return _TAG.sub("&lt;", text)
