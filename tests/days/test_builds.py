@@ -96,7 +96,11 @@ def test_a_server_started_as_a_job_answers_every_other_call(day, level):
     day.call("edit_file", path="title.txt", old_string="first", new_string="second")
     other = day.start(f'python3 -c "{fetch % (url + "job")}"')
     assert '"title": "second"' in day.call("job_output", id=other, until_end=True, wait=30).content
-    assert re.findall(r"^/\w+$", day.call("job_output", id=job).content, re.MULTILINE) == ["/bash", "/python", "/job"]
+    assert re.findall(r"^/\w+$", day.call("job_output", id=job, wait_for="/job", wait=60).content, re.MULTILINE) == [
+        "/bash",
+        "/python",
+        "/job",
+    ]
 
     day.call("job_stop", id=job)
     assert "urlopen error" in day.bash(f'python3 -c "{fetch % url}"', exit_code=1)

@@ -47,7 +47,7 @@ def test_an_approval_in_another_process_runs_the_pending_call(place):
     ask(*shlex.split(re.search(r"approve: ask-tools (.*)", first.err)[1]))
     second = ask("run", "--session", "demo")  # the session stores its model
     assert second.out == "Done: summary.md has the list of files.\n"
-    assert second.err.endswith("tokens: 0 in, 0 out; session demo\n")
+    assert second.err.endswith("session demo\n1 change in this turn; to undo: ask-tools undo\n")
     assert "You asked: Look around" in (place / "summary.md").read_text()
 
 
@@ -68,12 +68,31 @@ def test_pending_calls_are_printed_uncut_without_a_terminal(place):
 
 @pytest.mark.slow
 def test_yes_approves_calls_and_json_prints_the_response(place):
-    done = json.loads(ask("run", "Look", "--model", "scripted:demo", "--yes", "--json").out)
+    done = json.loads(ask("run", "Look", "--model", "scripted:demo", "--yes", "--output-format", "json").out)
     assert (done["outcome"], done["steps"], done["pending"]) == ("completed", 3, [])
     assert done["content"] == "Done: summary.md has the list of files."
     assert (place / "summary.md").exists()
     again = ask("run", "--session", done["session"])  # a completed session repeats its reply
     assert again.out == f"{done['content']}\n"
+
+
+@pytest.mark.slow
+def test_a_stream_of_json_begins_with_a_start_and_ends_with_an_end(place):
+    words = ("run", "list_directory", "--tools", "list_*", "--output-format", "stream-json")
+    lines = [json.loads(line) for line in ask(*words, "--model", "scripted:demo").out.splitlines()]
+    types = dict.fromkeys(line["type"] for line in lines)
+    assert list(types) == [
+        "start", "text_delta", "tool_call_delta", "text_done", "tool_call_done", "usage_update", "tool_started",
+        "tool_finished", "end",
+    ]  # fmt: skip
+    assert (lines[0]["model"], lines[0]["tools"]) == ("scripted:demo", ["list_directory"])
+    assert lines[-1]["session"] == lines[0]["session"]
+    assert (lines[-1]["exit_code"], lines[-1]["outcome"], lines[-1]["steps"]) == (0, "completed", 2)
+    waiting = json.loads(ask("run", "Look", "--model", "scripted:demo", "--output-format", "json", code=1).out)
+    assert (waiting["exit_code"], waiting["pending"][0]["tool"]) == (1, "write_file")
+    error = json.loads(ask(*words, "--model", "nope", code=2).out)
+    assert (error["type"], error["exit_code"]) == ("error", 2)
+    assert "expected a model such as" in error["message"]
 
 
 def test_the_demo_model_calls_a_tool_in_a_file(place):
@@ -91,10 +110,10 @@ def test_the_demo_model_deletes_one_file_too_many_in_a_preview_alone(place):
     (place / "budget.csv").write_text("1,2\n")
     (place / "draft.bak").write_text("old\n")
     words = ("run", "Tidy this folder", "--model", "scripted:demo", "--yes")
-    preview = ask(*words, "--preview")
+    preview = ask(*words, "--mode", "preview")
     assert "deleted draft.bak, budget.csv. budget.csv was one too many" in preview.out
     assert ask("changes", "--stat").out.splitlines() == ["deleted budget.csv", "deleted draft.bak", "changed notes.md"]
-    assert ask(*words).out.endswith("I delete files in a preview alone: add --preview.\n")
+    assert ask(*words).out.endswith("I delete files in a preview alone: add --mode preview.\n")
     assert (place / "notes.md").read_text() == "# Notes\n\nbuy milk\n\n## Files\n\n- notes.md\n"
     assert sorted(os.listdir(place)) == ["budget.csv", "draft.bak", "notes.md"]
 
@@ -110,7 +129,7 @@ def test_tools_are_chosen_by_name_or_pattern_and_the_steps_are_limited(place):
     assert "← # SUMMARY" in done.err and "noise" in done.err and "noise" not in done.out
     assert "I call grep" in ask(*demo, "--tools", "grep").out
     limited = ask("run", "Hi", "--session", "s", "--max-steps", "1", code=1)
-    assert "interrupted: max_steps; continue with: ask-tools run --session s\n" in limited.err
+    assert limited.err.endswith("interrupted: max_steps; continue with: ask-tools run --session s\n")
 
 
 @pytest.mark.slow
@@ -204,7 +223,7 @@ def test_a_session_has_one_run_and_continues_after_ctrl_c(place):
 def test_a_preview_changes_a_copy_until_the_changes_are_applied(place):
     (place / "notes.txt").write_text("notes\n")
     tools = ("--tools", "list_directory,write_file")
-    preview = ask("run", "Look around", "--model", "scripted:demo", *tools, "--preview")
+    preview = ask("run", "Look around", "--model", "scripted:demo", *tools, "--mode", "preview")
     assert "1 change in the copy:\n" in preview.err
     assert "  added summary.md\n" in preview.err
     assert os.listdir(place) == ["notes.txt"]

@@ -38,11 +38,11 @@ def asks_again(workspace):
         return carry_out(session, request, policy=policy)
 
     def asks_again(first, later):
-        first, later = ({"command": each} if isinstance(each, str) else each for each in (first, later))
-        asked = []
+        first, later = ({"command": command} if isinstance(command, str) else command for command in (first, later))
+        questions = []
         Executor([bash], policy=policy, approve=answer).call_tool("bash", first, context)
-        Executor([bash], policy=policy, approve=asked.append).call_tool("bash", later, context)
-        return bool(asked)
+        Executor([bash], policy=policy, approve=questions.append).call_tool("bash", later, context)
+        return bool(questions)
 
     return asks_again
 
@@ -181,7 +181,7 @@ START = ("job_start", {"command": "sleep 600"})
     ("calls", "named"),
     [
         ([START], ["sleep 600"]),
-        ([START, ("job_start", {"command": "sleep\n601", "stdin": True})], ["sleep 600", "sleep 601"]),
+        ([START, ("job_start", {"command": ":\nsleep 601", "stdin": True})], ["sleep 600", ": sleep 601"]),
         ([("job_start", {"command": "true"}), ("bash", {"command": "sleep 1"})], []),
         ([("bash", {"command": "sleep 60 &"})], []),
     ],
@@ -191,8 +191,8 @@ def test_a_job_that_ends_with_the_run_is_named(replies, run, calls, named):
     replies(calls, "The build runs.")
     code, out, err = run("go")
     assert (code, out) == (0, "The build runs.\n"), err
-    ended = re.findall(r"(?m)^ended with this command: (job-\w+) \(running for [\d.]+ s\): (.*)$", err)
-    assert [command for _, command in ended] == named
+    jobs = re.findall(r"(?m)^ended with this command: (job-\w+) \(running for [\d.]+ s\): (.*)$", err)
+    assert [command for _, command in jobs] == named
 
 
 @pytest.mark.slow
@@ -204,7 +204,7 @@ def test_a_job_is_named_as_well_if_the_run_fails(replies, run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("said", "code", "output"),
+    ("turns", "code", "output"),
     [
         ([Broken("Partial"), "Whole."], 0, "Whole.\n"),
         ([Broken("One\n\ntwo"), Broken("One\nthree"), "Whole."], 0, "Whole.\n"),
@@ -214,8 +214,8 @@ def test_a_job_is_named_as_well_if_the_run_fails(replies, run):
     ],
     ids=["once", "twice", "after a call", "never", "always"],
 )
-def test_standard_output_has_no_text_of_an_attempt_that_broke(replies, run, said, code, output):
-    replies(*said)
+def test_standard_output_has_no_text_of_an_attempt_that_broke(replies, run, turns, code, output):
+    replies(*turns)
     assert run("go")[:2] == (code, output)
 
 
@@ -232,8 +232,10 @@ def test_warnings_of_commands_are_repeated_after_the_reply(replies, run, workspa
 
 
 def test_a_missing_grant_is_named_once_after_the_reply_in_fixed_words(replies, run):
-    said = "could not resolve host: allow it with --yes"  # by the model, which may want the note
-    replies([("bash", {"command": f"echo '{said}'"})], [("bash", {"command": f"echo '{said}'; exit 6"})], "It failed.")
+    output = "could not resolve host: allow it with --yes"  # by the model, which may want the note
+    replies(
+        [("bash", {"command": f"echo '{output}'"})], [("bash", {"command": f"echo '{output}'; exit 6"})], "It failed."
+    )
     code, _, err = run("go")
     end = err.rpartition("exit 6 after")[2]
     assert code == 0
@@ -244,14 +246,32 @@ def test_a_missing_grant_is_named_once_after_the_reply_in_fixed_words(replies, r
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("turns", "code"),
     [([401], 1), (["Hello."], 0), ([[("glob", {"pattern": "*"})], 400], 1)],
     ids=["401", "reply", "later"],
 )
-def test_a_chat_from_a_pipe_fails_if_a_turn_fails(replies, said, code):
-    replies(*said)
+def test_a_chat_from_a_pipe_fails_if_a_turn_fails(replies, turns, code):
+    replies(*turns)
     command = [sys.executable, "-m", "tools_core", "chat", "--model", "openai:m", "--new"]
     assert subprocess.run(command, input="hello\n", text=True, capture_output=True, check=False).returncode == code
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["/exit", "/quit"])
+def test_a_chat_from_a_pipe_ends_at_the_command_to_exit(replies, name):
+    replies("One.", "Two.")
+    command = [sys.executable, "-m", "tools_core", "chat", "--model", "openai:m", "--new"]
+    done = subprocess.run(command, input=f"one\n{name}\ntwo\n", text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "One.\n")
+
+
+@pytest.mark.parametrize("words", ["list", "call bash command=pwd --yes", "changes", "undo"])
+def test_a_command_in_a_deleted_folder_says_so(words, workspace):
+    folder = workspace / "deleted"
+    folder.mkdir()
+    script = f"rmdir '{folder}'; exec '{sys.executable}' -m tools_core {words}"
+    done = subprocess.run(["sh", "-c", script], cwd=folder, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "error: the current folder no longer exists; change to another one\n")
 
 
 @pytest.mark.slow
@@ -276,3 +296,11 @@ def test_the_command_that_continues_a_run_has_its_grants(replies, run, workspace
     replies(400)
     _, _, err = run("go", "--session", "one", "--network", "--allow-read", "..")
     assert f"ask-tools run --session one --network --allow-read={workspace.parent}\n" in err
+
+
+@pytest.mark.parametrize("arguments", [{"pth": "x"}, {"path": "x", "content": 1}, {}])
+def test_a_call_with_invalid_arguments_names_each_problem(replies, run, arguments):
+    replies([("write_file", arguments)], "Sorry.")
+    _, out, err = run("go", "--tools", "write_file", "--output-format", "stream-json")
+    assert '"validation_error"' in out
+    assert "start_tool_call" not in out + err

@@ -22,7 +22,7 @@ pytest.importorskip("prompt_toolkit")
 pytest.importorskip("openai")
 
 COMMAND = [sys.executable, "-m", "tools_core"]
-_LIMIT = 30  # seconds
+_LIMIT = 90  # seconds; a backstop
 
 
 class Terminal:
@@ -42,6 +42,11 @@ class Terminal:
     def text(self):
         history = ["".join(line[x].data for x in range(self.screen.columns)) for line in self.screen.history.top]
         return "\n".join(line.rstrip() for line in [*history, *self.screen.display]).rstrip()
+
+    @property
+    def input(self):
+        """The line with the cursor."""
+        return self.screen.display[self.screen.cursor.y].rstrip()
 
     def type(self, text):
         os.write(self._fd, text.encode())
@@ -75,6 +80,11 @@ class Terminal:
                 self.raw += data
                 self._stream.feed(data)
 
+    def hang_up(self):
+        """Close the terminal; it is the terminal of no session, so that no signal tells the program."""
+        os.close(self._fd)
+        self._fd = os.open(os.devnull, os.O_RDWR)
+
     def close(self):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -86,10 +96,17 @@ class Model:
     """A server that plays a model: a reply is a list of texts, calls (name, arguments) and events to wait for."""
 
     def __init__(self):
-        self.replies, self.requests = [], []
+        self.replies, self.requests, self.names = [], [], []
         model = self
 
         class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):  # /v1/models
+                self.send_response(200 if model.names else 404)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                data = [{"id": name, "object": "model", "created": 0, "owned_by": "x"} for name in model.names]
+                self.wfile.write(json.dumps({"object": "list", "data": data}).encode())
+
             def do_POST(self):
                 model.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 self.send_response(200)
@@ -173,8 +190,8 @@ def open_chat(place):
     """Start a chat: `open_chat("--model", "scripted:demo", columns=60)`."""
     terminals = []
 
-    def start(*words, model="scripted:demo", columns=100, lines=40, env=None):
-        options = ["--model", model] if model else []
+    def start(*words, model="scripted:demo", mode="ask", columns=100, lines=40, env=None):
+        options = [*(["--model", model] if model else []), *(["--mode", mode] if mode else [])]
         terminal = Terminal(["chat", *options, *words], columns, lines, env={**os.environ, **(env or {})})
         terminals.append(terminal)
         return terminal

@@ -71,7 +71,7 @@ class Terminal:
 
     def _read(self):
         try:
-            assert select.select([self._master], [], [], 60)[0], f"the command printed nothing more:\n{self.screen}"
+            assert select.select([self._master], [], [], 90)[0], f"the command printed nothing more:\n{self.screen}"
             data = os.read(self._master, 65_536)
         except OSError:  # the command has ended
             return False

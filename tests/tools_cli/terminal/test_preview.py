@@ -29,7 +29,7 @@ def preview(terminal, model_server, monkeypatch):
 
         monkeypatch.setenv("OPENAI_BASE_URL", model_server(reply).url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        return terminal(("run", "Go", "--model", "openai:m", "--preview"), columns=200)
+        return terminal(("run", "Go", "--model", "openai:m", "--mode", "preview"), columns=200)
 
     return preview
 
@@ -48,7 +48,7 @@ def test_jobs_cannot_change_a_shown_diff(place, preview, terminal):
     assert (place / "deploy.sh").read_text() == "nicer\n"
 
 
-def test_protected_files_are_listed_first_and_asked_about(place, preview):
+def test_protected_files_are_listed_first_and_need_approval(place, preview):
     run = preview("true", "mkdir .vscode && echo {} | tee .vscode/tasks.json a.json b.json")
     run.expect("added .vscode/tasks.json  (protected: programs run or trust it)")
     run.expect("added .vscode/")

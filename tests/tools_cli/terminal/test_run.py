@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("tools_filesystem")
 DEMO = ("--model", "scripted:demo")
+ASK = ("--mode", "ask")
 TIDY = ("run", "Tidy this folder", *DEMO)
 
 
@@ -25,7 +26,7 @@ def messy(place):
 
 def test_a_person_reads_the_diff_and_denies_the_call_with_a_reason(place, terminal):
     (place / "summary.md").write_text("old\n")
-    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file"))
+    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", *ASK))
     run.expect("write_file needs approval: no rule matches")
     run.expect("\x1b[31m-old\x1b[0m")
     run.expect("\x1b[32m+# Summary\x1b[0m")
@@ -37,7 +38,7 @@ def test_a_person_reads_the_diff_and_denies_the_call_with_a_reason(place, termin
 
 @pytest.mark.slow
 def test_always_shows_the_rule_and_writes_it_to_the_policy_file(place, terminal, ask):
-    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file"), columns=200)
+    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", *ASK), columns=200)
     run.type("a")
     run.expect(f'paths = ["{place}/**"]')
     run.type("1", after="rule (1 to 2, Enter for none): ")
@@ -51,7 +52,7 @@ def test_always_shows_the_rule_and_writes_it_to_the_policy_file(place, terminal,
 def test_a_call_runs_with_the_edited_argument(place, terminal, monkeypatch):
     (place / "editor.py").write_text("import sys\nopen(sys.argv[1], 'w').write('mine')\n")
     monkeypatch.setenv("EDITOR", "python3 editor.py")
-    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file"))
+    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", *ASK))
     run.type("e")
     run.type("nope", after="which argument? (path, content): ")
     run.expect("there is no argument 'nope'")
@@ -64,7 +65,7 @@ def test_a_call_runs_with_the_edited_argument(place, terminal, monkeypatch):
 @pytest.mark.slow
 def test_an_answer_for_the_session_survives_the_process(place, terminal, ask):
     words = ("--tools", "list_*,write_file")
-    run = terminal(("run", "Look", *DEMO, "--session", "s", *words))
+    run = terminal(("run", "Look", *DEMO, "--session", "s", *words, *ASK))
     run.type("s")
     run.end()
     (place / "summary.md").unlink()
@@ -73,7 +74,7 @@ def test_an_answer_for_the_session_survives_the_process(place, terminal, ask):
 
 
 def test_a_preview_applies_some_changes_discards_the_rest_and_can_be_undone(messy, terminal, ask):
-    run = terminal((*TIDY, "--preview"))
+    run = terminal((*TIDY, "--mode", "preview"))
     run.expect("deleted budget.csv")
     run.expect("buy milk")
     run.type("s notes.md draft.bak", after="what to do with the changes? ")
@@ -88,7 +89,7 @@ def test_a_preview_applies_some_changes_discards_the_rest_and_can_be_undone(mess
 
 @pytest.mark.slow
 def test_a_preview_without_a_terminal_prints_the_command_that_applies_it(messy, ask):
-    run = ask(*TIDY, "--preview")
+    run = ask(*TIDY, "--mode", "preview")
     assert sorted(os.listdir(messy)) == ["budget.csv", "draft.bak", "notes.md"]
     assert "-# Notes" not in run.err and "+## Files" in run.err
     ask(*re.search(r"apply: ask-tools (.*)", run.err)[1].split())
@@ -97,7 +98,7 @@ def test_a_preview_without_a_terminal_prints_the_command_that_applies_it(messy, 
 
 @pytest.mark.slow
 def test_the_agent_continues_in_the_copy_with_another_prompt(messy, terminal):
-    run = terminal((*TIDY, "--preview"))
+    run = terminal((*TIDY, "--mode", "preview"))
     run.type("p Look around", after="what to do with the changes? ")
     run.expect("summary.md")
     run.type("a", after="what to do with the changes? ")
@@ -107,7 +108,7 @@ def test_the_agent_continues_in_the_copy_with_another_prompt(messy, terminal):
 
 @pytest.mark.slow
 def test_a_session_continues_in_its_copy(messy, terminal, ask):
-    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", "--preview", "--session", "s"))
+    run = terminal(("run", "Look", *DEMO, "--tools", "list_*,write_file", "--mode", "preview", "--session", "s"))
     run.type("k", after="what to do with the changes? ")
     run.end()
     run = terminal(("run", "Tidy this folder", "-c"))
@@ -118,11 +119,12 @@ def test_a_session_continues_in_its_copy(messy, terminal, ask):
     assert "continues in the copy" not in ask("run", "Look", "-c", code=1).err
 
 
+@pytest.mark.slow
 def test_a_person_is_asked_before_a_large_workspace_is_copied(messy, terminal, ask):
     with open(messy / "video.mp4", "wb") as file:
         file.truncate(6_000_000_000)
-    assert "bytes in 4 files: it was not copied\n  --workspace DIR" in ask(*TIDY, "--preview", code=1).err
-    run = terminal((*TIDY, "--preview"))
+    assert "bytes in 4 files: it was not copied\n  --workspace DIR" in ask(*TIDY, "--mode", "preview", code=1).err
+    run = terminal((*TIDY, "--mode", "preview"))
     run.type("y", after="files: copy it? (y/n) ")
     run.type("x", after="what to do with the changes? ")
     run.end()
@@ -134,7 +136,9 @@ def test_a_preview_still_asks_before_a_call_leaves_the_copy(messy, ask):
     (messy / "mail.py").write_text(
         "from tools_core import tool\n@tool\ndef mail(text: str) -> str:\n    return 'sent'\n"
     )
-    assert "mail needs approval" in ask("run", "mail it", *DEMO, "--tools", "./mail.py", "--preview", code=1).err
+    assert (
+        "mail needs approval" in ask("run", "mail it", *DEMO, "--tools", "./mail.py", "--mode", "preview", code=1).err
+    )
 
 
 @pytest.mark.slow
@@ -155,10 +159,10 @@ def test_output_of_a_command_is_shown_while_it_runs_and_after_ctrl_c(place, term
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("environment", "columns"), [({"NO_COLOR": "1"}, 60), ({"TERM": "dumb"}, 200)])
-def test_there_are_no_colors_if_the_user_or_the_terminal_wants_none(environment, columns, terminal, monkeypatch):
+def test_colors_are_off_if_the_user_or_the_terminal_disables_them(environment, columns, terminal, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    run = terminal(("run", f"Look {'very ' * 100}", *DEMO, "--tools", "list_*,write_file"), columns=columns)
+    run = terminal(("run", f"Look {'very ' * 100}", *DEMO, "--tools", "list_*,write_file", *ASK), columns=columns)
     run.type("n no")
     screen = run.end()
     assert "\x1b" not in screen
@@ -212,22 +216,60 @@ def test_the_system_prompt_has_date_folder_branch_and_advice_of_the_project(plac
     assert system_message(ask, "other") == "system: Speak Latin."
 
 
-def test_advice_that_links_out_of_the_project_is_not_sent(place, ask):
+@pytest.mark.slow
+def test_instructions_are_limited_named_and_left_out_on_request(place, ask):
+    subprocess.run(["git", "init", "-q", "-b", "trunk", "."], check=True)
+    config = Path(os.environ["XDG_CONFIG_HOME"], "ask-tools")
+    for path, text in {
+        place / "AGENTS.md": "Root. " + "x" * 20_000,
+        place / "sub/CLAUDE.md": "Sub.",
+        place / "sub/deep/AGENTS.md": "Deep.",
+        place / "ignored/AGENTS.md": "Ignored.",
+        place / ".gitignore": "ignored\n",
+        config / "AGENTS.md": "Mine.",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    system = ask("run", "--show-system", "--workspace", "sub")
+    assert "Instructions of the user:\n\nMine.\n" in system.out
+    assert system.out.index("from AGENTS.md:\n\nRoot. x") < system.out.index("from sub/CLAUDE.md:\n\nSub.")
+    assert "[6 more characters: read the file]" in system.out
+    assert "AGENTS.md has 20,006 characters: the model gets the first 20,000" in system.err
+    assert system.out.endswith("Read it before you change files there: deep/AGENTS.md\n")
+    assert "Ignored." not in ask("run", "--show-system").out
+    assert "Mine" not in ask("run", "--show-system", "--no-instructions").out
+    (config / "settings.toml").write_text("[agent]\ninstructions = false\n")
+    assert "Mine" not in ask("run", "--show-system").out
+
+
+def test_instructions_that_link_out_of_the_project_are_not_sent(place, ask):
     (place.parent / "key").write_text("secret\n")
     (place / "AGENTS.md").symlink_to(place.parent / "key")
-    assert "secret" not in ask("run", "--show-system").out
+    system = ask("run", "--show-system")
+    assert "secret" not in system.out
+    assert "AGENTS.md is not used: it is a link out of the project" in system.err
 
 
 @pytest.mark.slow
 def test_text_from_other_programs_and_files_is_added_to_the_prompt(place, ask):
     (place / "a.py").write_text("x = 1\n")
     (place / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n")
-    files = ("--file", "a.py", "--file", "image.png")
-    ask("run", "Explain", *DEMO, "--session", "s", "--read-only", *files, text="boom\n")
+    files = ("--file", "image.png")
+    ask("run", "Explain @a.py", *DEMO, "--session", "s", "--read-only", *files, text="boom\n")
     output = ask("sessions", "show", "s", "--json").out
-    assert r"Explain\n\nboom\n\na.py:\n```\nx = 1\n\n```" in output and '"image/png"' in output
+    assert r'"Explain @a.py\n\nboom"' in output and '"image/png"' in output
+    assert '"data":"eCA9IDEK","name":"a.py"' in output  # x = 1
+    assert "  attached image.png, a.py" in ask("sessions", "show", "s").out
     assert ask("run", *DEMO, "--read-only", text="glob this").out.startswith("I am a script")
     assert "No such file" in ask("run", "Hi", *DEMO, "--file", "none", code=2).err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "cp1252"])
+def test_a_text_in_any_encoding_is_attached(place, ask, encoding):
+    (place / "a.txt").write_bytes("caf\u00e9".encode(encoding))
+    ask("run", "Explain", *DEMO, "--session", "s", "--read-only", "--file", "a.txt")
+    assert '"data":"Y2Fmw6k=","name":"a.txt"' in ask("sessions", "show", "s", "--json").out  # in UTF-8
 
 
 @pytest.mark.slow

@@ -83,8 +83,8 @@ def _tidy(results: Sequence[ToolResult]) -> Reply:
         return [f"{notes} should say which files are here. I read it.", ToolCall(None, "read_file", {"path": notes})]
     line = _last_unique_line(by_tool["read_file"].content) if notes else ""
     if line and "edit_file" not in by_tool:
-        kept = [name for name in files if name not in deleted][:50]
-        list_of_files = "".join(f"- {name}\n" for name in kept).rstrip("\n")
+        remaining = [name for name in files if name not in deleted][:50]
+        list_of_files = "".join(f"- {name}\n" for name in remaining).rstrip("\n")
         arguments = {"path": notes, "old_string": line, "new_string": f"{line}\n\n## Files\n\n{list_of_files}"}
         return ["I add a list of the files.", ToolCall(None, "edit_file", arguments)]
     if deleted and "bash" not in by_tool:
@@ -100,7 +100,9 @@ def _tidy(results: Sequence[ToolResult]) -> Reply:
         text += f" {others[0]} was one too many: look at the diff, apply the rest, or undo it."
     if deleted and not is_deleted:
         is_original = by_tool["bash"].error is None
-        text += f" I {'delete files in a preview alone: add --preview' if is_original else 'could not delete files'}."
+        text += (
+            f" I {'delete files in a preview alone: add --mode preview' if is_original else 'could not delete files'}."
+        )
     return text
 
 

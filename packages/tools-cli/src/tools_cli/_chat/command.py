@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 _DUMB = ("dumb", "unknown", "")  # terminals that cannot move the cursor
 _EPILOG = """\
-Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). Ctrl-C interrupts a
-turn, pressed twice it ends the chat. With --preview, or after Shift-Tab, turns work in a copy, and /changes shows and
-applies what they changed. /help lists the commands and keys. `ask-tools sessions` lists the sessions.
+Calls that stay in the workspace run without a question, sandboxed commands included; /undo takes them back. Others need
+approval, unless a rule of the policy decides (ask-tools policy). With --mode ask, or after Shift-Tab, each change does;
+with --mode preview turns work in a copy, and /changes shows and applies what they changed. Ctrl-C interrupts a turn,
+pressed twice it ends the chat. /help lists the commands and keys. `ask-tools sessions` lists the sessions.
 
 examples:
   ask-tools chat --model anthropic:claude-sonnet-5-5
-  ask-tools chat --model openai:gpt-5 --preview
-  ask-tools chat -c
+  ask-tools chat --model openai:gpt-5 --mode preview
+  ask-tools chat -c             (continues the last session of this folder)
+  ask-tools chat --resume       (offers all sessions)
   ask-tools chat --model scripted:demo      (needs no key and no network)
 """
 
@@ -36,6 +38,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.description = "Chat with an agent that has the installed tools."
     parser.epilog = _EPILOG
     parser.add_argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt")
+    parser.add_argument("--resume", action="store_true", help="choose the session to continue from a list")
+    parser.add_argument("--plan", action="store_true", help="only read until you accept a plan (/plan)")
     add_session_options(parser)
     add_store(parser)
     parser.set_defaults(run=run, intermixed=True)
@@ -55,12 +59,15 @@ def run(options: Namespace) -> int:
     with opened(options) as store, standard_output() as stream, asyncio.Runner() as runner:
         screen = PromptScreen(stream, runner.get_loop()) if is_capable else PlainScreen(stream)
         chat = Chat(screen, options, find_start(options, store, may_create=True), make_policy(options))
-        if isinstance(screen, PlainScreen):
-            screen.run(chat, options.prompt, runner)
-        else:
-            with _reserved_streams(runner.get_loop(), chat.note):
-                runner.run(screen.run(chat, options.prompt))
-        chat.close()
+        line = "/resume" if options.resume else options.prompt
+        try:
+            if isinstance(screen, PlainScreen):
+                screen.run(chat, line, runner)
+            else:
+                with _reserved_streams(runner.get_loop(), chat.note):
+                    runner.run(screen.run(chat, line))
+        finally:
+            chat.close()
         is_scripted = isinstance(screen, PlainScreen) and not screen.echoes
     return int(is_scripted and chat.has_failed)
 

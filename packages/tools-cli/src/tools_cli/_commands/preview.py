@@ -6,16 +6,16 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tools_agent import Session
+from tools_cli._commands.modes import stays_inside
 from tools_cli._terminal._prompt import TerminalDialog, terminal_dialog
 from tools_core import Context
-from tools_core.command import CommandError, counted, install_command, load_tools, note
-from tools_core.files import is_inside
+from tools_core.command import CommandError, counted, note
 from tools_core.text import visible
 from tools_runtime.approval import Line, block
+from tools_workspace import Workspace, WorkspaceError, WorkspaceTooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tools_agent import Store
     from tools_cli._terminal._progress import Output
     from tools_cli._terminal._prompt import Dialog
-    from tools_core import ApprovalRequest, Tool
+    from tools_core import ApprovalRequest
     from tools_runtime import Policy
     from tools_runtime.approval import Style
-    from tools_workspace import Change, Changes, Workspace, WorkspaceCopy
+    from tools_workspace import Change, Changes, WorkspaceCopy
 
     OpenDialog: TypeAlias = Callable[[Context], AbstractContextManager[Dialog | None]]
 
@@ -36,7 +36,6 @@ MAX_LINES = 200  # of a diff that is shown at once
 _REPORTED = 500  # copied files between two reports
 _MAX_NAMES = 10  # of files that are not copied
 _MAX_SESSIONS = 20  # that are searched for copies
-_VARIABLE = "ASK_TOOLS_ISOLATION"
 _CHANGE_STYLES: Mapping[str, Style] = {"added": "added", "deleted": "removed"}
 _DIFF_STYLES: Mapping[str, Style] = {"+": "added", "-": "removed", "@": "hunk"}
 _MENU = """\
@@ -65,17 +64,16 @@ class Preview:
         Folders to `ignore` are not copied: tools read the original ones.
         Raises CommandError if it cannot be copied.
         """
-        self._error = workspace_module().WorkspaceError
 
         def report(done: int, total: int) -> None:
             if done % _REPORTED == 0:
                 output.report("copying the workspace", f"{done:,} of {total:,} files")
 
         try:
-            place = workspace_module().Workspace(workspace)
+            place = Workspace(workspace)
             earlier = next((copy for copy in place.copies() if copy.id == _copy_id(session)), None)
             self.copy = earlier or _copy(place, report, dialog, ignore)
-        except self._error as error:
+        except WorkspaceError as error:
             raise CommandError(str(error), status=1) from error
         finally:
             output.report("")
@@ -96,17 +94,9 @@ class Preview:
         return Path(self.path).exists()
 
     def allows(self, request: ApprovalRequest, policy: Policy) -> bool:
-        """Return whether a call states that it changes nothing but the copy, and no rule of the user decides about it.
-
-        Paths in the arguments prove nothing: a tool may publish the file. Nor do the claims of an MCP server.
-        """
+        """Return whether a call runs without a question: it stays in the copy."""
         self._runs.add(request.context.run_id)
-        evaluation = policy.evaluate(request.call, request.tool, request.context)
-        if evaluation.rule is not None or len(evaluation.reasons) > 1:
-            return False
-        effects = evaluation.facts.effects
-        is_open = effects.annotations.get("open_world", False)
-        return effects.confined and not is_open and is_inside(evaluation.facts.workspace, [self.path])
+        return stays_inside(request, policy, self.path)
 
     def decide(self, dialog: Dialog) -> str | None:
         """End the jobs in the copy, show its changes, and apply or discard them as a person answers.
@@ -114,8 +104,8 @@ class Preview:
         Return another prompt for the agent. Without an answer the copy stays open. A copy without changes is discarded.
         """
         self._end_jobs()
-        shown = self._show_changes(dialog)
-        if not shown:
+        changes = self._show_changes(dialog)
+        if not changes:
             return None
         dialog.show([Line("text", ""), *block(_MENU, "  ")])
         while (line := dialog.ask("what to do with the changes? ")) is not None:
@@ -124,12 +114,12 @@ class Preview:
                 if prompt := rest.strip() or (dialog.ask("prompt: ") or "").strip():
                     return prompt
             elif key == "d":
-                shown = self.copy.changes()
-                dialog.show(_diff_lines(shown))
+                changes = self.copy.changes()
+                dialog.show(_diff_lines(changes))
             elif key in ("a", "s"):
                 words = None if key == "a" else _words(rest or dialog.ask("files, folders or numbers: ") or "")
-                shown = self._apply(shown, words, dialog)
-                if not shown:
+                changes = self._apply(changes, words, dialog)
+                if not changes:
                     return None
             elif key == "x":
                 self.copy.discard()
@@ -159,18 +149,18 @@ class Preview:
             dialog.show([Line("note", "no changes in the copy")])
         return changes
 
-    def _apply(self, shown: Changes, words: Sequence[str] | None, dialog: Dialog) -> Changes:
+    def _apply(self, changes: Changes, words: Sequence[str] | None, dialog: Dialog) -> Changes:
         """Apply changes that were shown, by names and numbers, or all; show and return the changes that remain."""
         if words == []:
-            return shown
+            return changes
         try:
-            paths = None if words is None else _named(shown, words)
-            selected = self._confirmed(list(shown) if paths is None else shown.select(paths), paths or (), dialog)
-            changeset = self.copy.apply(selected, shown=shown, title="ask-tools --preview", session=self._session.id)
-        except self._error as error:
+            paths = None if words is None else _named(changes, words)
+            selected = self._confirmed(list(changes) if paths is None else changes.select(paths), paths or (), dialog)
+            changeset = self.copy.apply(selected, shown=changes, title="preview", session=self._session.id)
+        except WorkspaceError as error:
             dialog.show(block(str(error), "  ", "error"))
-            is_current = self.copy.changes().fingerprints == shown.fingerprints
-            return shown if is_current else self._show_changes(dialog)
+            is_current = self.copy.changes().fingerprints == changes.fingerprints
+            return changes if is_current else self._show_changes(dialog)
         undo = shlex.join(["ask-tools", "undo", *([changeset.id] if changeset else []), *self._place()])
         count = len(changeset.changes) if changeset else 0
         dialog.show([Line.of("note", f"applied {counted(count, 'change')}; to undo: {undo}")])
@@ -232,22 +222,13 @@ class Preview:
         return [] if os.path.realpath(os.curdir) == original else ["--workspace", original]
 
 
-def workspace_module() -> Any:
-    """Return the module tools_workspace. Raises CommandError if it is not installed."""
-    try:
-        import tools_workspace
-    except ImportError as error:
-        raise CommandError("previews need tools-workspace", install_command("tools-workspace")) from error
-    return tools_workspace
-
-
 def _copy(
     place: Workspace, report: Callable[[int, int], object], dialog: OpenDialog, ignore: Sequence[str]
 ) -> WorkspaceCopy:
     """Copy a workspace, and ask first if it is large."""
     try:
         return place.copy(ignore=ignore, on_progress=report)
-    except workspace_module().WorkspaceTooLargeError as error:
+    except WorkspaceTooLargeError as error:
         size = str(error).partition(":")[0]
         with dialog(Context()) as person:
             answer = person.ask(f"{size}: copy it? (y/n) ") if person else None
@@ -261,34 +242,15 @@ def has_copy(session: Session, workspace: str) -> bool:
     """Return whether a session has a copy that is neither applied nor discarded."""
     if (id := _copy_id(session)) is None:
         return False
-    return any(copy.id == id for copy in workspace_module().Workspace(workspace).copies())
+    return any(copy.id == id for copy in Workspace(workspace).copies())
 
 
 def unfinished(store: Store, workspace: str) -> list[str]:
     """Return the sessions of a workspace whose copies are neither applied nor discarded."""
-    try:
-        copies = {copy.id for copy in workspace_module().Workspace(workspace).copies()}
-    except CommandError:  # without tools-workspace
-        return []
+    copies = {copy.id for copy in Workspace(workspace).copies()}
     sessions = store.sessions() if copies else []
     names = [session.id for session in sessions if session.metadata.get("workspace") == workspace]
     return [name for name in names[:_MAX_SESSIONS] if _copy_id(Session.open(store, name)) in copies]
-
-
-def confined_tools(patterns: Sequence[str] | None) -> Mapping[str, Tool]:
-    """Load tools whose commands run in a sandbox, if this machine has one."""
-    if os.environ.get(_VARIABLE):
-        return load_tools(patterns)
-    os.environ[_VARIABLE] = "required"
-    try:
-        tools = load_tools(patterns)
-        with TemporaryDirectory() as folder:
-            if "bash" not in tools or tools["bash"].call({"command": "true"}, Context(workspace=folder)).ok:
-                return tools
-    finally:
-        del os.environ[_VARIABLE]
-    note("no sandbox on this machine: commands need approval")
-    return load_tools(patterns)
 
 
 def _copy_id(session: Session) -> str | None:
@@ -301,9 +263,9 @@ def _diff_lines(changes: Changes) -> list[Line]:
     return [Line.of(_DIFF_STYLES.get(line[:1], "text"), line, "  │ ") for line in changes.diff().split("\n")]
 
 
-def _named(shown: Changes, words: Sequence[str]) -> list[str | Change]:
+def _named(changes: Changes, words: Sequence[str]) -> list[str | Change]:
     """Return the paths that a person names; the number of a commit stands for all files of its repository."""
-    numbers = {str(number): entry for number, entry in enumerate(shown.entries(), 1)}
+    numbers = {str(number): entry for number, entry in enumerate(changes.entries(), 1)}
     names: list[str | Change] = []
     for word in words:
         entry = numbers.get(word)

@@ -2,50 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from typing import TYPE_CHECKING, Any
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tools_cli._commands.preview import Preview, confined_tools, has_copy
-from tools_cli._commands.sessions import add_store, opened, request_lines
+from tools_cli._commands.attachments import Attachments, read_file
+from tools_cli._commands.modes import MODES, chosen_mode, has_person, tools_for
+from tools_cli._commands.preview import Preview, has_copy
+from tools_cli._commands.sessions import add_store, opened, request_lines, short
 from tools_cli._commands.start import (
     add_session_options,
     close_calls,
     find_start,
     make_policy,
     piped_text,
-    read_files,
-    selected_tools,
     show_system,
 )
-from tools_cli._terminal._jobs import end_jobs
+from tools_cli._commands.turns import Turns, undo_lines
+from tools_cli._terminal._jobs import end_jobs, offer_to_wait
+from tools_cli._terminal._json_output import FORMATS, JsonLines, end_of, error_of, write_last
 from tools_cli._terminal._progress import EventPrinter, TerminalOutput, price_of, standard_output, usage_text
-from tools_core.command import CommandError, answer_on_terminal, grant_words, note, write_json
+from tools_core.command import CommandError, answer_on_terminal, grant_words, note
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
+    from types import FrameType
 
     from tools_agent import Agent, Response, Session
-    from tools_core import ApprovalRequest
     from tools_runtime import Policy
 
 _EPILOG = """\
 Text from another program is added to the prompt: git diff | ask-tools run 'Review this'.
 
-Calls that do more than read need approval, unless a rule of the policy decides (ask-tools policy). The command asks on
-the terminal. Without a terminal it ends, and prints the calls and the commands that answer. With --preview, calls that
-touch nothing but the copy need no approval, and you decide about the changes in the end.
-Ctrl-C interrupts a run. `ask-tools run --session NAME` continues, also after a crash.
+On a terminal, calls that stay in the workspace run without a question, sandboxed commands included, and ask-tools undo
+takes them back: --mode auto. Others need approval, unless a rule of the policy decides (ask-tools policy). With --mode
+ask each change needs it; with --mode preview the agent works in a copy, and you decide about the changes in the end.
+Without a terminal the mode is ask: the command ends, and prints the calls and the commands that answer.
+Ctrl-C or SIGTERM interrupts a run. `ask-tools run --session NAME` continues, also after a crash.
 
 The reply goes to standard output; tool calls, tokens and the price to standard error.
-Exit codes: 0 done; 1 interrupted, blocked, waiting for approval, or a failure; 2 wrong usage; 130 Ctrl-C.
+Exit codes: 0 done; 1 interrupted, blocked, waiting for approval, or a failure; 2 wrong usage; 130 Ctrl-C; 143 SIGTERM.
 
 examples:
-  ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5 --preview
+  ask-tools run 'Tidy this folder' --model anthropic:claude-sonnet-5-5
   ask-tools run 'What does this project do?' --model openai:gpt-5 --read-only
   ask-tools run 'And its tests?' -c
+  ask-tools run 'List the TODOs' --output-format stream-json | jq -r 'select(.type == "text_done").content'
   ask-tools run 'What is wrong here?' --file screenshot.png < error.log
-  ask-tools run 'Tidy this folder' --model scripted:demo --preview      (needs no key and no network)
+  ask-tools run 'Tidy this folder' --model scripted:demo --mode preview   (needs no key and no network)
 """
 
 
@@ -60,13 +67,22 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
     text = "do not warn a model that repeats a call, nor end the run if the call fails each time"
     parser.add_argument("--no-loop-detection", action="store_true", help=text)
-    parser.add_argument("--json", action="store_true", help="print the response as JSON, at the end")
+    text = "text; json: the response as one object, at the end; stream-json: each event as a line"
+    parser.add_argument("--output-format", choices=FORMATS, default="text", help=text)
     add_store(parser)
     parser.set_defaults(run=run, intermixed=True)
 
 
 def run(options: Namespace) -> int:
     """Run the agent, show what happens, and return the exit code."""
+    try:
+        return _run_session(options)
+    except Exception as error:
+        write_last(error_of(error), options.output_format)
+        raise
+
+
+def _run_session(options: Namespace) -> int:
     from tools_agent import Agent, Window
     from tools_agent.approval import add_session_rules
     from tools_cli._terminal._prompt import TerminalApprover
@@ -78,92 +94,115 @@ def run(options: Namespace) -> int:
         raise CommandError("there is nothing to do: give a prompt, --session NAME or -c", "ask-tools run --help")
     with opened(options) as store:
         policy = make_policy(options)
-        tools = selected_tools(options)
         start = find_start(options, store, may_create=prompt is not None)
-        session = start.open(options.prompt or prompt or "")
-        options.preview = options.preview or has_copy(session, start.workspace)
-        preview = None
-        if options.preview:
-            preview = Preview(start.workspace, session, TerminalOutput(None), ignore=options.ignore)
-        if preview is not None:
-            tools = selected_tools(options, confined_tools)
+        stored = start.open("") if start.is_stored else None
+        is_continued = stored is not None and has_copy(stored, start.workspace)
+        tools, mode = tools_for("preview" if is_continued else chosen_mode(options.mode), options)
+        session = stored or start.open(options.prompt or prompt or "")  # not before the options are right
+        output = TerminalOutput(None)
+        preview = Preview(start.workspace, session, output, ignore=options.ignore) if mode == "preview" else None
+        turns = Turns(start.workspace, store, output, is_auto=mode == "auto")
+        if has_person():
+            note(f"mode {mode}: {MODES[mode]}")
         add_session_rules(policy, session)
         agent = Agent(
             session, model=start.model, tools=tools, skills=options.skills, max_steps=options.max_steps,
-            approve=_approver(options, TerminalApprover(policy, session), preview, policy), policy=policy,
-            on_ask=answer_on_terminal, tool_timeout=120.0, workspace=preview.path if preview else start.workspace,
-            output_budget=options.output_budget or None, loop_detection=not options.no_loop_detection,
-            max_cost=options.max_cost, window=Window(summarize=True),
+            approve=_approver(options, TerminalApprover(policy, session), preview or turns, policy),
+            policy=policy, hooks=[turns], on_ask=answer_on_terminal, tool_timeout=120.0,
+            workspace=preview.path if preview else start.workspace, output_budget=options.output_budget or None,
+            loop_detection=not options.no_loop_detection, max_cost=options.max_cost, window=Window(summarize=True),
         )  # fmt: skip
+        if preview is None:
+            turns.begin(short(options.prompt or prompt or "continued"), session.id)
         try:
             with agent:
-                return _run(agent, prompt, files, options, preview)
+                ending = _run(agent, prompt, files, options, preview)
         finally:
             end_jobs()
+            if (changeset := turns.end()) is not None:
+                output.show(undo_lines(changeset, shlex.join(["ask-tools", "undo", *_place(start.workspace)])))
+        if ending.reason:  # last, as it says what to do next
+            note(f"{ending.reason}; continue with: {_command(session, options)}")
+        return ending.code
 
 
-def _run(agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace, preview: Preview | None) -> int:
-    """Run once; with a preview until its changes are decided about. Return the exit code."""
+class _Ending(NamedTuple):
+    """How a run has ended."""
+
+    code: int
+    reason: str = ""  # why the session should continue
+
+
+def _run(
+    agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace, preview: Preview | None
+) -> _Ending:
+    """Run once; with a preview until its changes are decided about."""
     while True:
         if prompt is not None:
             close_calls(agent.session)
-        code, is_finished = _run_once(agent, prompt, files, options)
-        if preview is None or not is_finished:
-            return code
+            agent.session.log.write([("turn", {"prompt": short(prompt)})])  # for /rewind
+        ending = _run_once(agent, prompt, files, options)
+        if ending.reason:
+            return ending
+        if preview is None:
+            offer_to_wait()
+            return ending
         prompt, files = preview.finish(), []
         if prompt is None:
-            return code
+            return ending
 
 
 def _prompt(options: Namespace) -> tuple[str | None, Sequence[Any]]:
-    """Return the prompt with the text of other programs and files, and the files that are not text."""
-    texts, files = read_files(options.file or ())
+    """Return the prompt with the text of other programs, the files of the options, and those named as `@path`."""
+    files = [read_file(path) for path in dict.fromkeys(options.file or ())]
+    files += Attachments(note, ()).take(options.prompt or "", options.workspace or ".")
     parts = [part for part in (options.prompt, piped_text().rstrip("\n")) if part]
-    return ("\n\n".join(parts) + texts).lstrip("\n") or None, files
+    return "\n\n".join(parts).lstrip("\n") or ("" if files else None), files
 
 
-def _approver(options: Namespace, ask: Any, preview: Preview | None, policy: Policy) -> Any:
+def _approver(options: Namespace, ask: Any, scope: Preview | Turns, policy: Policy) -> Any:
     """Return who answers requests for approval."""
     if options.yes:
         return "all"
-    if preview is None:
-        return ask
-
-    def approve(request: ApprovalRequest) -> Any:
-        return "once" if preview.allows(request, policy) else ask(request)
-
-    return approve
+    return lambda request: "once" if scope.allows(request, policy) else ask(request)
 
 
-def _run_once(agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace) -> tuple[int, bool]:
-    """Run until the model has replied; return the exit code, and whether the model has finished."""
+def _place(workspace: str) -> list[str]:
+    """Return the option that names a workspace; nothing for the current folder."""
+    return [] if os.path.realpath(workspace) == os.path.realpath(os.curdir) else ["--workspace", workspace]
+
+
+def _run_once(agent: Agent, prompt: str | None, files: Sequence[Any], options: Namespace) -> _Ending:
+    """Run until the model has replied."""
     import asyncio  # not needed for --help
 
     from tools_agent import ProviderError, StoreError
 
     session = agent.session
-    resume = f"continue with: {_command(session, options)}"
     before = {message.id for message in session}
-    with standard_output() as stream:
-        output = TerminalOutput(None if options.json else stream)
+    with standard_output() as stream, _sigterm_as_ctrl_c() as received:
+        output = TerminalOutput(stream if options.output_format == "text" else None)
+        lines = JsonLines(stream, options.output_format)
+        lines.start(session, str(agent.model), str(agent.workspace), sorted(agent.tools))
         printer = EventPrinter(output, agent.tools)
         try:
-            response = asyncio.run(_stream(agent, prompt, files, output, printer))
+            response = asyncio.run(_stream(agent, prompt, files, output, printer, lines))
         except KeyboardInterrupt:
             for message in session:  # results that arrived after the interrupt
                 is_new = message.role == "tool" and message.id not in before
                 if is_new and message.tool_call_id not in printer.finished:
                     printer.result(message.tool_call_id, message.name, message.result)
             output.end_line()
-            note(f"interrupted; {resume}")
-            return 130, False
+            code = 128 + next(iter(received), signal.SIGINT)
+            write_last(end_of(session, None, None, code), options.output_format)
+            return _Ending(code, "interrupted")
         except (ProviderError, StoreError) as error:
             output.discard_text()
-            raise CommandError(str(error), resume, status=1) from error
+            raise CommandError(str(error), f"continue with: {_command(session, options)}", status=1) from error
         finally:
             printer.show_warnings()
         price = price_of(message for message in session if message.id not in before)
-    return _report(response, session, resume, options, price), response.outcome in ("completed", "halted")
+    return _report(response, session, options, price)
 
 
 def _command(session: Session, options: Namespace) -> str:
@@ -173,17 +212,43 @@ def _command(session: Session, options: Namespace) -> str:
         values = getattr(options, name) or []
         for value in [values] if isinstance(values, str) else values:
             words += [f"--{name}", value]
-    flags = [f"--{name}" for name in ("read-only", "preview") if getattr(options, name.replace("-", "_"))]
+    flags = ["--read-only"] if options.read_only else []
+    flags += ["--mode", options.mode] if options.mode else []
     return shlex.join(words + flags + grant_words(options))
 
 
+@contextmanager
+def _sigterm_as_ctrl_c() -> Generator[list[int]]:
+    """Interrupt the run at SIGTERM as at Ctrl-C; yield the list that the signal is added to."""
+    received: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        handler = signal.getsignal(signal.SIGINT)
+        if not callable(handler):  # Ctrl-C is ignored, as in a background job of a script
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 async def _stream(
-    agent: Agent, prompt: str | None, files: Sequence[Any], output: TerminalOutput, printer: EventPrinter
+    agent: Agent,
+    prompt: str | None,
+    files: Sequence[Any],
+    output: TerminalOutput,
+    printer: EventPrinter,
+    lines: JsonLines,
 ) -> Response:
     """Run the agent, and print each event as it happens."""
     stream = agent.astream(prompt, files=list(files) or None)
     async for event in stream:  # while tools run
         printer.event(event)
+        lines.event(event)
     response = stream.response
     if response.content and (response.halted or output.is_empty):
         output.end_line()
@@ -192,26 +257,14 @@ async def _stream(
     return response
 
 
-def _report(response: Response, session: Session, resume: str, options: Namespace, price: float | None) -> int:
-    usage = response.usage
-    if options.json:
-        write_json(
-            {
-                "session": session.id,
-                "outcome": response.outcome,
-                "content": response.content,
-                "reason": response.interrupt_reason or response.detail,
-                "pending": [dict(request) for request in response.pending],
-                "steps": response.steps,
-                "usage": usage.model_dump(),
-                "price": price,
-            }
-        )
+def _report(response: Response, session: Session, options: Namespace, price: float | None) -> _Ending:
+    """Print the calls that wait, and the tokens."""
+    usage, code = response.usage, 0 if response.outcome in ("completed", "halted") else 1
+    write_last(end_of(session, response, price, code), options.output_format)
     for request in response.pending:
         note("\n".join(request_lines(request, session.id, options.store)))
     note(f"{usage_text(usage, price)}; session {session.id}")
-    if response.outcome in ("completed", "halted"):
-        return 0
+    if not code:
+        return _Ending(0)
     reason = response.interrupt_reason or response.detail or (response.tripwire and response.tripwire.reason)
-    note(f"{response.outcome}{f': {reason}' if reason else ''}; {resume}")
-    return 1
+    return _Ending(1, f"{response.outcome}{f': {reason}' if reason else ''}")

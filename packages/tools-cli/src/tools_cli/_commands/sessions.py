@@ -98,6 +98,8 @@ def _lines(session: Session, place: str | None) -> Iterator[str]:
     for message in session:
         name = f" {message.name}" if message.role == "tool" else ""
         yield f"{message.role}{name}: {message.content}".rstrip()
+        if names := ", ".join(str(file.name) for file in getattr(message, "files", ())):
+            yield one_line(f"  attached {names}")
         for call in getattr(message, "tool_calls", ()):
             arguments = call.raw_arguments or {}
             text = arguments if isinstance(arguments, str) else json_text(arguments, pretty=False)

@@ -11,24 +11,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from tools_cli._commands.instructions import instructions
 from tools_cli._commands.sessions import short, unknown_session
+from tools_cli._settings import agent_setting
 from tools_core.command import CommandError, add_grants, load_tools, note, use_grants, write
+from tools_core.files import config_path
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
 
     from tools_agent import Session, Store
     from tools_core import Tool
     from tools_runtime import Policy
 
-_MAX_ADVICE = 20_000  # characters of one AGENTS.md
 _DIGITS = re.compile(r"[-_.]?\d+")  # fix-1 and fix-2 are two names on purpose
-_MAX_FILE = 20_000_000  # bytes of a file that is sent with a prompt
-_MAX_TEXT = 400_000  # characters of a text file, some 100,000 tokens
 _READ_ONLY = {"decision": "deny", "read_only": False, "reason": "this run is read-only"}
 
 
@@ -44,6 +44,8 @@ class Start:
     workspace: str
     system: str | None
     """The system prompt of a new session; None for the default."""
+    has_instructions: bool = True
+    """True if the default has the instructions of the user and the project."""
 
     def open(self, title: str, model: str | None = None) -> Session:
         """Open the session, or create it with a title."""
@@ -51,7 +53,9 @@ class Start:
 
         if self.is_stored and self.name:
             return Session.open(self.store, self.name)
-        text = system_prompt(self.workspace) if self.system is None else self.system
+        text = self.system
+        if text is None:
+            text = system_prompt(self.workspace, has_instructions=self.has_instructions)
         metadata = {"model": model or self.model, "title": short(title), "workspace": self.workspace}
         id = self.name or uuid4().hex[:8]
         return Session([System(content=text)] if text else [], id=id, store=self.store, metadata=metadata)
@@ -59,7 +63,9 @@ class Start:
 
 def add_session_options(parser: ArgumentParser) -> None:
     """Add the options that say who works where with what."""
-    text = "openai, openai-responses, anthropic or gemini, with a model; by default the session's, or $ASK_TOOLS_MODEL"
+    text = (
+        "openai, anthropic, gemini, ..., with a model; by default the session's, $ASK_TOOLS_MODEL, or settings.toml's"
+    )
     parser.add_argument("--model", metavar="PROVIDER:NAME", help=text)
     text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
     parser.add_argument("--tools", metavar="TOOL,...", action="append", help=text)
@@ -67,14 +73,18 @@ def add_session_options(parser: ArgumentParser) -> None:
     parser.add_argument("--skills", metavar="DIR", action="append", help="a folder with skills, or a skill")
     parser.add_argument("--file", metavar="FILE", action="append", help="a text, picture or PDF for the prompt")
     parser.add_argument("--workspace", metavar="DIR", help="the folder that file tools are confined to")
-    text = "work in a copy of the workspace, and ask whether to apply the changes; needs tools-workspace"
-    parser.add_argument("--preview", action="store_true", help=text)
-    text = "with --preview: do not copy this folder, such as node_modules; tools read the original"
+    text = "auto, ask or preview; by default the mode of settings.toml or auto on a terminal, and ask without one"
+    parser.add_argument("--mode", metavar="MODE", choices=("auto", "ask", "preview"), help=text)
+    text = "in the mode preview: do not copy this folder, such as node_modules; tools read the original"
     parser.add_argument("--ignore", metavar="DIR", action="append", default=[], help=text)
     parser.add_argument("--session", metavar="NAME", help="the session to continue; with --model also a new one")
     parser.add_argument("-c", "--continue", dest="latest", action="store_true", help="the last session of this folder")
     parser.add_argument("--new", action="store_true", help="a new session, even if --session is like another name")
     parser.add_argument("--system", metavar="TEXT", help="the system prompt of a new session; see --show-system")
+    text = (
+        "leave out AGENTS.md of the user and the project; always: instructions = false under [agent] in settings.toml"
+    )
+    parser.add_argument("--no-instructions", action="store_true", help=text)
     parser.add_argument("--show-system", action="store_true", help="print the default system prompt, and end")
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     parser.add_argument("--yes", "-y", action="store_true", help="approve all calls that need approval")
@@ -87,7 +97,8 @@ def find_start(options: Namespace, store: Store, *, may_create: bool) -> Start:
     from tools_agent import ProviderError, get_provider
 
     name = _latest(options, store) if options.latest else options.session
-    stored = {session.id: session.metadata for session in store.sessions()} if name else {}
+    is_chosen_later = getattr(options, "resume", False)
+    stored = {session.id: session.metadata for session in store.sessions()} if name or is_chosen_later else {}
     if name and name not in stored:
         may_create = may_create and options.model is not None
         others = [other for other in stored if _DIGITS.sub("", other) != _DIGITS.sub("", name)]
@@ -95,9 +106,14 @@ def find_start(options: Namespace, store: Store, *, may_create: bool) -> Start:
             error = unknown_session(name, store)
             raise CommandError(str(error), *error.hints, "add --new to create it" if may_create else "")
     metadata = stored.get(name, {})
-    model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL")
+    model = options.model or metadata.get("model") or os.environ.get("ASK_TOOLS_MODEL") or agent_setting("model")
+    if is_chosen_later and not model:
+        model = next((data["model"] for data in stored.values() if data.get("model")), None)
     if not model:
-        raise CommandError("which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo")
+        raise CommandError(
+            "which model? --model PROVIDER:NAME, such as anthropic:claude-sonnet-5-5 or scripted:demo",
+            f'always the same one: model = "PROVIDER:NAME" under [agent] in {config_path("settings.toml")}',
+        )
     try:
         get_provider(model)
     except ProviderError as error:
@@ -105,7 +121,11 @@ def find_start(options: Namespace, store: Store, *, may_create: bool) -> Start:
     workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
     if not Path(workspace).is_dir():
         raise CommandError(f"the workspace {workspace} is not a folder", "another one: --workspace DIR")
-    return Start(store, name, name in stored, model, workspace, options.system)
+    return Start(store, name, name in stored, model, workspace, options.system, _has_instructions(options))
+
+
+def _has_instructions(options: Namespace) -> bool:
+    return not options.no_instructions and bool(agent_setting("instructions", True))
 
 
 def _latest(options: Namespace, store: Store) -> str:
@@ -133,24 +153,26 @@ def close_calls(session: Session) -> None:
 
 def show_system(options: Namespace) -> int:
     """Print the default system prompt, and return the exit code."""
-    write(system_prompt(str(Path(options.workspace or ".").absolute())))
+    workspace = str(Path(options.workspace or ".").absolute())
+    write(system_prompt(workspace, has_instructions=_has_instructions(options)))
     return 0
 
 
-def system_prompt(workspace: str) -> str:
-    """Return the default system prompt: date, folder, state of git, and the advice in AGENTS.md."""
+def system_prompt(workspace: str, *, has_instructions: bool = True) -> str:
+    """Return the default system prompt: date, folder, state of git, and the instructions of user and project."""
     root, git = _git(workspace)
     facts = [
         f"Today is {time.strftime('%A, %d %B %Y')}.",
         f"You work in the folder {Path(workspace).name or '/'!r}; paths are relative to it. {git}",
+        "Files that come with a prompt are complete: do not read them again.",
         "Use tools for facts instead of guessing. Change only what the task needs, and check the result.",
         "If a call is denied, do not work around it. End with a short summary for a person on a terminal.",
     ]
-    return "\n".join((*facts, *_advice(workspace, root)))
+    return "\n".join((*facts, *(instructions(workspace, root) if has_instructions else ())))
 
 
-def _git(workspace: str) -> tuple[str, str]:
-    """Return the root of the repository, and a sentence about it. Nothing of the repository is run."""
+def _git(workspace: str) -> tuple[str | None, str]:
+    """Return the root of the repository, None without one, and a sentence about it. Nothing of it is run."""
 
     def git(*words: str) -> str:
         command = ["git", "-C", workspace, *words]
@@ -159,54 +181,13 @@ def _git(workspace: str) -> tuple[str, str]:
     try:
         root = git("rev-parse", "--show-toplevel")
         if not root:
-            return workspace, "It is not in a git repository."
+            return None, "It is not in a git repository."
         branch = git("symbolic-ref", "-q", "--short", "HEAD")
         commit = git("rev-parse", "-q", "--verify", "--short", "HEAD")
     except (OSError, subprocess.TimeoutExpired):
-        return workspace, ""
+        return None, ""
     place = f"at commit {commit}" if commit else "without commits"
     return root, f"It is in a git repository, {f'on branch {branch}, ' if branch else ''}{place}."
-
-
-def _advice(workspace: str, root: str) -> list[str]:
-    """Return the AGENTS.md files from the root of the repository down to the workspace."""
-    folder, top = Path(workspace).resolve(), Path(root).resolve()
-    folders = [folder, *folder.parents]
-    texts = []
-    for place in reversed(folders[: folders.index(top) + 1] if top in folders else [folder]):
-        path = place / "AGENTS.md"
-        # A link could send any file of the user to the model.
-        if path.is_file() and path.resolve().is_relative_to(top):
-            text = path.read_text(encoding="utf-8", errors="replace")[:_MAX_ADVICE]
-            texts.append(f"\nAdvice of the project, from {path.relative_to(top)}:\n\n{text.strip()}")
-    return texts
-
-
-def read_files(paths: Iterable[str], folder: str = ".") -> tuple[str, list[Any]]:
-    """Return the text of text files, each under its name, and the other files as attachments."""
-    from tools_core import Audio, File, Image
-
-    texts, attachments = [], []
-    for path in paths:
-        place = Path(folder, Path(path).expanduser())
-        try:
-            if place.stat().st_size > _MAX_FILE:
-                raise CommandError(f"{path} is larger than {_MAX_FILE // 1_000_000} MB")
-            block = File.from_path(place)
-        except OSError as error:
-            raise CommandError(f"{path}: {error.strerror}") from error
-        kind = {"image": Image, "audio": Audio}.get(block.mime_type.partition("/")[0])
-        if kind is not None or block.mime_type == "application/pdf":
-            attachments.append((kind or File)(block.data, block.mime_type, name=block.name))
-            continue
-        try:
-            text = block.data.decode()
-        except UnicodeDecodeError as error:
-            raise CommandError(f"{path}: {block.mime_type} is neither text, a picture, audio nor PDF") from error
-        if len(text) > _MAX_TEXT:
-            raise CommandError(f"{path} has {len(text):,} characters", "name it in the prompt: the model reads parts")
-        texts.append(f"\n\n{path}:\n```\n{text}\n```")
-    return "".join(texts), attachments
 
 
 def piped_text() -> str:
@@ -224,14 +205,14 @@ def piped_text() -> str:
     text = sys.stdin.read()
     if sys.stderr.isatty():
         with suppress(OSError):  # the person who answers is on the terminal
-            sys.stdin = open("/dev/tty", encoding="utf-8")  # noqa: PTH123, SIM115
+            sys.stdin = open("/dev/tty", encoding="utf-8")  # noqa: PTH123, SIM115  (for the rest of the process)
     return text
 
 
-def selected_tools(options: Namespace, load: Callable[..., Mapping[str, Tool]] = load_tools) -> Mapping[str, Tool]:
+def selected_tools(options: Namespace) -> Mapping[str, Tool]:
     """Return the tools that the options name."""
     use_grants(options)
-    tools = load(options.tools)
+    tools = load_tools(options.tools)
     if not options.read_only:
         return tools
     readers = {name: tool for name, tool in tools.items() if tool.annotations.get("read_only")}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from tools_cli._terminal._prompt import show
-from tools_cli._terminal._screen import width_of
+from tools_cli._terminal._screen import fit, width_of
 from tools_core import ToolError
 from tools_core.command import is_terminal, json_text, location, one_line, stdout_to_stderr
 from tools_core.text import visible
@@ -117,7 +117,7 @@ class TerminalOutput:
         self._stream = stream
         self._text = ""  # the last text of the model
         self._held = ""  # text that the stream has not received: a request that is repeated replaces it
-        self._width = 0  # of the activity that is shown at the moment
+        self._has_activity = False
 
     def show(self, lines: Sequence[Line]) -> None:
         """Print lines."""
@@ -141,11 +141,12 @@ class TerminalOutput:
 
     def report(self, activity: str, progress: str = "") -> None:
         """Show progress on a line of the terminal that the next output replaces."""
-        line = one_line(f"{activity}: {progress}" if progress else "")[: (width_of(sys.stderr) or 1) - 1]
-        if line or self._width:
-            sys.stderr.write(f"\r{line.ljust(self._width)}" if line else f"\r{' ' * self._width}\r")
+        columns = width_of(sys.stderr)
+        line = fit(one_line(f"{activity}: {progress}"), columns - 1) if progress and columns else ""
+        if line or self._has_activity:
+            sys.stderr.write(f"\r{' ' * ((columns or 1) - 1)}\r{line}")
             sys.stderr.flush()
-        self._width = len(line)
+        self._has_activity = bool(line)
 
     @property
     def is_empty(self) -> bool:

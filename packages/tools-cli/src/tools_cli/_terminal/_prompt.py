@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tools_agent.approval import carry_out
+from tools_cli._terminal._bell import signal_after_wait
 from tools_cli._terminal._screen import has_color, width_of
 from tools_core import Approval, ApprovalRequest, Context, Denial, InvalidArguments
 from tools_core.command import json_text, reserved_terminal
@@ -99,7 +100,8 @@ class TerminalDialog:
 
     def ask(self, prompt: str) -> str | None:
         """Return the line that the person types; None at the end of the input."""
-        line = self._ask(prompt)
+        with signal_after_wait(_write):
+            line = self._ask(prompt)
         if line == "":
             sys.stderr.write("\n")
         return line or None
@@ -116,6 +118,11 @@ class TerminalDialog:
             subprocess.run([*shlex.split(editor), path], check=True)
             changed = path.read_bytes().decode("utf-8", "surrogateescape")
         return changed if text.endswith("\n") else changed.removesuffix("\n")
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
 def show(lines: Sequence[Line]) -> None:

@@ -18,6 +18,13 @@ def width_of(stream: TextIO) -> int | None:
         return 80
 
 
+def fit(text: str, columns: int) -> str:
+    """Return the beginning of a text that fits in some columns: Chinese letters and emoji take two."""
+    from rich.cells import cell_len, set_cell_size  # 20 ms that a pipe does not need
+
+    return text if cell_len(text) <= columns else set_cell_size(text, columns)
+
+
 def has_color(stream: TextIO) -> bool:
     """Return whether to print colors: not with NO_COLOR, on a dumb terminal, or in a file or pipe."""
     return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
