@@ -3,13 +3,18 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 
+import anyio
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import Implementation
 
-from tools_core.__main__ import main
+from tools_core.command import main
 
 CONFIG = "Library/Application Support" if sys.platform == "darwin" else ".config"
 FILES = {
@@ -205,7 +210,8 @@ def test_an_entry_that_no_longer_works_names_the_way_to_start_afresh(old, home, 
     file = written(home, "cursor", text := json.dumps({"mcpServers": {"mine": entry}}))
     assert main(["mcp", "install", "cursor", "--name", "mine", "--", "--allow", "bash"]) == 2
     error = capsys.readouterr().err
-    assert "gone" in error and "uninstall" in error and " ".join(old) in error
+    assert "gone" in error and " ".join(old) in error
+    assert "to start afresh: ask-tools mcp uninstall cursor --name mine\n" in error
     assert file.read_text() == text
 
 
@@ -230,6 +236,42 @@ def test_install_names_the_permissions_that_the_client_wants_for_allowed_tools(c
     assert main(["mcp", "install", client, "--name", "mine", "--", "--allow", "bash,write_file,bas*"]) == 0
     error = capsys.readouterr().err
     assert permissions in error and error.count("bash") == 1
+
+
+PLACES = [[], ["--name", "mine"], ["--project"], ["--name", "mine", "--project"]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", PLACES, ids=str)
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini-cli", "cursor"])
+def test_the_command_in_a_refusal_allows_the_tool_of_the_entry(client, words, home, capsys):
+    def start():
+        path = home / "project" / PROJECT_FILES[client] if "--project" in words else home / FILES[client][0]
+        entries_of_client = entries(path, FILES[client][1])
+        [entry] = entries_of_client.values()
+        arguments = [str(home) if word == "${workspaceFolder}" else word for word in entry["args"]]
+        return StdioServerParameters(command=entry["command"], args=arguments, env={"HOME": str(home)})
+
+    async def refused():
+        info = Implementation(name=f"{client}-mcp-client", version="1")
+        async with Client(stdio_client(start()), client_info=info) as connected:
+            result = await connected.call_tool("write_file", {"path": "a", "content": "x"})
+        return result.is_error, result.content[0].text
+
+    assert main(["mcp", "install", client, *words]) == 0
+    is_refused, text = anyio.run(refused)
+    assert is_refused
+    line = shlex.split(re.search("`ask-tools (mcp install [^`]+)`", text)[1])
+    assert main(line) == 0
+    assert anyio.run(refused)[0] is False
+
+
+@pytest.mark.parametrize("words", PLACES, ids=str)
+def test_install_prints_lines_that_name_the_entry(words, capsys):
+    assert main(["mcp", "install", "codex", *words]) == 0
+    line = re.search("(mcp install codex.*)", capsys.readouterr().err)[1]
+    assert main(line.split()) == 0
+    assert "--allow" in capsys.readouterr().out
 
 
 def test_install_prints_the_change_and_backs_up_the_file(home, capsys):
@@ -296,6 +338,8 @@ def test_an_entry_of_another_server_is_not_touched(action, args, home, capsys):
         (["claude-desktop"], "--workspace DIR"),
         (["cursor", "--workspace", "missing"], "is not a folder"),
         (["cursor", "--", "--read-onyl"], "--read-onyl"),
+        (["cursor", "--name", ""], "letters, digits, _ and -"),
+        (["cursor", "--name", "my tools"], "letters, digits, _ and -"),
     ],
 )
 def test_wrong_usage_is_refused_with_advice(words, reason, capsys):

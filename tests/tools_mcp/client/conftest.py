@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools_core.__main__ import main
+from tools_core.command import main
 from tools_mcp import McpToolset
 
 ODD = Path(__file__).with_name("odd_server.py")
@@ -49,7 +49,7 @@ def odd(command):
 def web():
     """`web(reply)` is the URL of a server of 2025-11-25 with a tool `echo`.
 
-    `reply(request, session)` answers a call: with a result, or with a status, headers and a body.
+    `reply(request, session)` answers a call: with a result, or with a status, headers and a body. `first` answers all.
     """
     info = {
         "protocolVersion": "2025-11-25",
@@ -59,7 +59,7 @@ def web():
     results = {"initialize": info, "tools/list": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}
     servers = []
 
-    def web(reply):
+    def web(reply, first=None):
         class Handler(BaseHTTPRequestHandler):
             sessions = 0
 
@@ -69,8 +69,10 @@ def web():
                 if method == "initialize":
                     Handler.sessions += 1
                     session = str(Handler.sessions)
-                response = results.get(method) or (
-                    reply(request, session) if method == "tools/call" else (202, {}, b"")
+                response = (
+                    first
+                    or results.get(method)
+                    or (reply(request, session) if method == "tools/call" else (202, {}, b""))
                 )
                 if isinstance(response, dict):
                     answer = {"jsonrpc": "2.0", "id": request["id"], "result": response}

@@ -39,6 +39,23 @@ def test_the_tools_of_an_added_server_are_listed_shown_and_called(added, ask_too
     assert json.loads(ask_tools("schema", "mcp:odd:count").out)
 
 
+def test_adding_a_server_says_which_names_another_tool_has(added, ask_tools, file):
+    """The tool `x_echo` of a server `odd`, and the tool `echo` of a server `odd_x`."""
+    assert "also the name" not in added(name="other").err
+    servers = json.loads(file.read_text())["mcpServers"]
+    tools = [{**tool, "name": f"x_{tool['name']}"} for tool in servers["other"]["tools"]]
+    file.write_text(json.dumps({"mcpServers": {"odd": {**servers["other"], "tools": tools}}}))
+    assert "odd_x_echo is also the name of another tool" in added(name="odd_x").err
+    assert "mcp:odd:x_echo" in ask_tools("list").out
+    assert "mcp:odd-x:echo" in ask_tools("list").out
+
+
+@pytest.mark.parametrize("name", ["Odd", "ODD"])
+def test_two_servers_differ_in_more_than_the_case_of_their_names(name, added, ask_tools, command):
+    added()
+    assert "there is a server odd already" in ask_tools("mcp", "add", name, "--yes", "--", *command(), status=2).err
+
+
 def test_listing_and_showing_start_no_server_and_load_no_sdk(added, ask_tools, file, log):
     added("")
     log.unlink()
@@ -118,6 +135,7 @@ def test_the_variables_of_clients_are_replaced(ask_tools, command, tmp_path, fil
         "command": python,
         "args": [program, mode, "${workspaceFolder}/${input:log-file}"],
         "envFile": "${workspaceFolder}/.env",
+        "env": {"PORT": 8080},
     }
     (tmp_path / "repo/.vscode/mcp.json").write_text(json.dumps({"servers": {"odd": entry}}))
     monkeypatch.setenv("LOG_FILE", "log")
@@ -125,6 +143,7 @@ def test_the_variables_of_clients_are_replaced(ask_tools, command, tmp_path, fil
     added = json.loads(file.read_text())["mcpServers"]["odd"]
     assert added["args"][2] == f"{tmp_path}/repo/${{LOG_FILE}}"
     assert added["envFile"] == f"{tmp_path}/repo/.env"
+    assert added["env"] == {"PORT": "8080"}
     assert "pid" in (tmp_path / "repo/log").read_text()
     assert "KEY=a b" in (tmp_path / "repo/log").read_text()
 
@@ -162,7 +181,7 @@ def test_secrets_of_codex_become_headers(ask_tools, web, tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize(
     "entry",
-    [3, [], {"command": "x", "args": "y z"}, {"command": "x", "env": ["A=1"]}, {"command": "x", "env": {"A": 1}}],
+    [3, [], {"command": "x", "args": "y z"}, {"command": "x", "env": ["A=1"]}, {"command": "x", "env": {"A": None}}],
 )
 def test_an_invalid_entry_of_a_file_is_named(ask_tools, tmp_path, entry):
     (tmp_path / "clients.json").write_text(json.dumps({"mcpServers": {"odd": entry}}))

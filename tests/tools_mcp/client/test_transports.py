@@ -87,20 +87,75 @@ def test_a_call_in_an_expired_session_is_repeated_in_a_new_session(web, status):
     assert error.startswith("web: the connection was lost: No such session; HTTP status 40")
 
 
+DONE = {"jsonrpc": "2.0", "id": 3, "result": OK}
+NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+INDENTED = json.dumps(DONE, indent=1)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [
+        ("text/plain", DONE),
+        ("", DONE),
+        ("application/octet-stream", DONE),
+        ("application/json", {**DONE, "id": None}),
+        ("application/json", {"id": 3, "result": "ok"}),
+        ("application/json", [DONE]),
+        ("application/json; charset=utf-8", {**DONE, "jsonrpc": "1.0"}),
+        ("application/json", b"\xef\xbb\xbf" + json.dumps(DONE).encode()),
+        ("application/json", [NOTICE, DONE]),
+        *(
+            ("text/event-stream", b"\xef\xbb\xbfevent: message\r\ndata: %s\r\n\r\n" % json.dumps(message).encode())
+            for message in (DONE, [DONE], [NOTICE, DONE], {"jsonrpc": "2.0", "result": "ok"}, {"id": 3, "result": "ok"})
+        ),
+        ("text/event-stream", b"".join(b"data: %s\n" % line.encode() for line in INDENTED.splitlines()) + b"\n"),
+    ],
+)
+def test_an_odd_response_to_a_call_is_read(web, media_type, body):
+    def reply(request, _):
+        answer = {**body, "id": body["id"] and request["id"]} if isinstance(body, dict) else body
+        data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        return (
+            200,
+            {"Content-Type": media_type} if media_type else {},
+            data.replace(b'"id": 3', b'"id": %d' % request["id"]),
+        )
+
+    with McpToolset(web(reply), name="web") as toolset:
+        assert str(toolset.tool("echo").call()) == "ok"
+
+
+@pytest.mark.slow
+def test_many_calls_need_no_more_connections(web):
+    with McpToolset(web(lambda *_: OK), name="web") as toolset:
+        echo = toolset.tool("echo")
+        assert {echo.call().output for _ in range(120)} == {"ok"}  # the client's limit is 100
+
+
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
         ((503, {}, b"busy"), "web: Server returned an error response; HTTP status 503 Service Unavailable"),
+        ((400, {"Content-Type": "text/plain"}, b"no\n x"), "HTTP status 400 Bad Request: no x"),
+        ((401, JSON, b'{"error": "invalid_token"}'), "invalid_token; HTTP status 401 Unauthorized; it wants a token"),
+        ((429, JSON, b'{"error": "slow down"}'), "web: slow down; HTTP status 429"),
+        ((200, JSON, b""), "the answer of the server is not a message of JSON-RPC"),
         ((200, JSON, LARGE.encode()), "more than 16 MiB"),
         ((200, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(LARGE.encode())), "more than 16 MiB"),
         ((200, {**JSON, "Content-Length": 9}, b"{"), "web: the connection was lost: peer closed connection"),
         ((200, {"Content-Type": "text/event-stream"}, b": hello\n\n"), "SSE stream ended without a response"),
     ],
-    ids=["refusal", "too large", "compressed", "cut", "no answer"],
+    ids=["refusal", "text", "token", "error", "empty", "too large", "compressed", "cut", "no answer"],
 )
 def test_an_invalid_response_is_an_error(web, reply, error):
     with McpToolset(web(lambda *_: reply), name="web") as toolset:
         assert error in toolset.tool("echo").call().error
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_url_that_may_have_another_transport_is_questioned(web, status):
+    with pytest.raises(ToolError, match="One with SSE alone cannot be used"):
+        _ = McpToolset(web(None, first=(status, {}, b"")), name="web").tools
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ EXPECTED = {
     "the server has no resources": [
         r"resources-(?!list).*",
         r"sep-2164-resource-not-found:.*",
-        r"caching:sep-2549-resources-templates-list-.*",
     ],
     "the server has no prompts": [
         r"prompts-(?!list).*",

@@ -109,10 +109,10 @@ class Model:
         return events if body.get("stream") else {}
 
     def messages(self, body):
-        parts = [part for each in body["messages"] if isinstance(each["content"], list) for part in each["content"]]
+        parts = [part for turn in body["messages"] if isinstance(turn["content"], list) for part in turn["content"]]
         results = {part["tool_use_id"]: json.dumps(part["content"]) for part in parts if part["type"] == "tool_result"}
         self.results |= {int(key[5:]): value for key, value in results.items() if key.startswith("call_")}
-        names = [each["name"] for each in body.get("tools", [])]
+        names = [turn["name"] for turn in body.get("tools", [])]
         index = sum(key.startswith("call_") for key in results)
         stop, block, delta = "end_turn", {"type": "text", "text": ""}, {"type": "text_delta", "text": "Done."}
         if names and index < len(CALLS) and len(results) < 9:
@@ -151,7 +151,7 @@ class Model:
         ]
 
     def gemini(self, body):
-        parts = [part for each in body.get("contents", []) for part in each["parts"] if "functionResponse" in part]
+        parts = [part for turn in body.get("contents", []) for part in turn["parts"] if "functionResponse" in part]
         self.results |= dict(enumerate(json.dumps(part) for part in parts))
         part = {"text": "Done."}
         if body.get("tools") and len(parts) < len(CALLS):

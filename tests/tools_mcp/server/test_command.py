@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools_core.__main__ import main
+from tools_core.command import main
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,8 @@ from tools_core.__main__ import main
         (["--http", "0", "--oauth-scopes", "tools"], "without --oauth-issuer"),
         (["--token-file", "token"], "without --http"),
         (["--workspace", "missing"], "not a folder"),
+        (["--audit", "calls.jsonl"], "in the workspace, where tools could change it"),
+        (["--audit", "/nowhere/calls.jsonl"], "No such file or directory: '/nowhere/calls.jsonl'"),
         (["--policy", "missing"], "there is no such file"),
         (["--timeout", "-1"], "between 0 and 1e9 seconds"),
     ],

@@ -100,7 +100,7 @@ def test_any_other_answer_refuses_the_call_and_names_the_way_to_allow_it(mode, s
     [result], _ = ask(Server([save]), mode, [answer])
     assert result.is_error
     assert text in result.content[0].text
-    assert "-- --allow save" in result.content[0].text
+    assert "allow=['save']" in result.content[0].text
     assert calls == []
 
 
@@ -108,7 +108,7 @@ def test_a_client_without_elicitation_gets_advice(mode, save, calls):
     [result], _ = ask(Server([save]), mode, [], capability=False)
     assert result.is_error
     assert "save needs approval" in result.content[0].text
-    assert "--allow save" in result.content[0].text
+    assert "allow=['save']" in result.content[0].text
     assert calls == []
 
 
@@ -124,6 +124,18 @@ def test_a_tool_with_a_shared_name_can_be_allowed(mode, save, calls):
     ]
     assert [result.is_error for [result] in results] == [False, True]
     assert calls == ["tools-a"]
+
+
+def test_a_renamed_tool_may_ask_questions_after_its_approval(mode):
+    @tool(destructive=True)
+    def save(name: str, context: Context) -> str:
+        """Save."""
+        return context.ask("Overwrite?", ["yes", "no"])
+
+    server = Server({"tools-a:save": save, "tools-b:save": save})
+    answers = [("accept", {"scope": "once"}), ("accept", {"answer": "no"})]
+    [result], forms = ask(server, mode, answers, tool="tools-a_save")
+    assert (result.content[0].text, len(forms)) == ("no", 2)
 
 
 def test_a_rule_that_denies_holds_for_allowed_tools(mode, save, calls):

@@ -1,13 +1,11 @@
 """The server over HTTP: authentication, limits, runs of clients, and disconnected clients."""
 
-import gc
 import json
 import os
 import signal
 import socket
 import sys
 import threading
-import tracemalloc
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -87,27 +85,9 @@ def test_a_large_body_is_refused(program, envelope):
     assert post(program, headers, "x" * (5 << 20)).status_code == 413
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("value", "status"),
-    [([1] * 200_000, 413), ({"x": [{}] * 200_000}, 413), ('",\\' * 400_000, 200), ([1] * 45_000, 200)],
-    ids=["numbers", "nested objects", "commas and quotes in text", "fewer"],
-)
-def test_a_request_with_too_many_values_is_refused(value, status, program, envelope):
-    headers, body = request("tools/call", {"name": "big", "arguments": {"size": value}}, envelope=envelope)
-    answer = post(program, headers, body)
-    assert answer.status_code == status
-    assert "more than 50,000 values" in answer.text or "size must be an integer" in answer.text
-
-
 @pytest.fixture
 def session():
     """A function that starts a session of one server, and returns a function that sends a request to it."""
-
-    @tool(read_only=True)
-    def count(text: str) -> int:
-        """Count the characters."""
-        return len(text)
 
     @tool(read_only=True)
     def run(context: Context) -> str:
@@ -115,7 +95,7 @@ def session():
         return context.run_id
 
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
-    with TestClient(Server([count, run]).http_app(token="secret")) as client:  # noqa: S106  (a sample)
+    with TestClient(Server([run]).http_app(token="secret")) as client:  # noqa: S106  (a sample)
 
         def send(method, params=None, **changes):
             headers, body = request(method, params, None if method.startswith("notif") else 1, "2025-11-25")
@@ -129,23 +109,6 @@ def session():
         yield start
 
 
-def test_too_many_idle_sessions_end_the_longest_idle_one(session):
-    oldest, used = session(), session()
-    for _ in range(198):
-        session()
-    assert used("ping").status_code == 200
-    newest = session()
-    assert [send("ping").status_code for send in (oldest, used, newest)] == [404, 200, 200]
-
-
-def test_refused_requests_end_no_session(session):
-    send = session()
-    for number in range(201):
-        refused = {"Mcp-Session-Id": f"{number:032}", "Authorization": "Bearer wrong"}
-        assert send("ping", **refused).status_code == 401
-    assert send("ping").status_code == 200
-
-
 def test_a_session_has_a_run_after_the_initialized_notification(session):
     send = session()
     call = ("tools/call", {"name": "run", "arguments": {}})
@@ -154,18 +117,6 @@ def test_a_session_has_a_run_after_the_initialized_notification(session):
     after = [send(*call).text for _ in range(2)]
     assert before[0] != before[1]
     assert after[0] == after[1]
-
-
-def test_idle_sessions_keep_no_large_requests(session):
-    tracemalloc.start()
-    try:
-        for _ in range(40):
-            answer = session()("tools/call", {"name": "count", "arguments": {"text": "x" * 1_000_000}})
-            assert "1000000" in answer.text
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] < 60_000_000  # 3 MB for each session otherwise
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.slow
@@ -284,9 +235,10 @@ def test_idle_connections_do_not_keep_other_clients_out(tmp_path, serving, envel
     limited = ["prlimit", "--nofile=200:200", *PROGRAM, "--http"]
     with ExitStack() as stack:
         process, port = stack.enter_context(serving(tmp_path, limited))
-        for _ in range(260):
-            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         headers, body = request("tools/list", envelope=envelope)
+        for number in range(260):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            client.sendall(raw(port, headers, body)[: number % 3 * 40])  # of a request, its headers, or nothing
         assert post(port, headers, body).status_code == 200
         process.terminate()
         assert process.stderr.read() == ""

@@ -12,8 +12,10 @@ import httpx2
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from starlette.testclient import TestClient
 
-from tools_mcp import OAuth
+from tools_core import Context, tool
+from tools_mcp import OAuth, Server
 
 PROGRAM = [sys.executable, str(Path(__file__).with_name("program.py"))]
 AUDIENCE = "https://tools.example.com/mcp"
@@ -153,3 +155,18 @@ def test_each_principal_has_a_run_and_others_get_the_metadata(issuer, tmp_path, 
         assert run() == run()
         assert run() != run(sub="eve")
         assert run() != run(client_id="other")
+
+
+def test_a_call_knows_its_client_and_its_user(issuer, envelope):
+    @tool(read_only=True)
+    def who(context: Context) -> dict:
+        """Return who calls."""
+        return dict(context.state)
+
+    params = {"name": "who", "arguments": {}, "_meta": envelope}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2026-07-28"}
+    headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "who", "Authorization": f"Bearer {issuer.token()}"}
+    with TestClient(Server([who]).http_app(oauth=OAuth(issuer.url, AUDIENCE))) as client:
+        answer = client.post("/mcp", headers=headers | {"Host": "localhost"}, json=body).json()
+    assert answer["result"]["structuredContent"] == {"client": "raw", "user": "ada"}

@@ -162,28 +162,10 @@ def test_patterns_in_one_string_are_refused(name):
         Server([add], **{name: "add"})
 
 
-@pytest.fixture(scope="module")
-def many():
-    return {f"tool_{number:04}": add.renamed(f"tool_{number:04}") for number in range(2_001)}
-
-
-def test_tools_are_listed_in_pages_in_alphabetical_order(mode, many):
-    async def use(client):
-        names, cursor, pages = [], None, 0
-        while cursor is not None or not pages:
-            page = await client.list_tools(cursor=cursor)
-            names += [item.name for item in page.tools]
-            cursor, pages = page.next_cursor, pages + 1
-        return names, pages
-
-    assert with_client(use, dict(reversed(many.items())), mode) == (list(many), 3)
-
-
-@pytest.mark.parametrize("cursor", ["?", "nonsense", "////"])
-def test_an_unknown_cursor_is_refused(mode, cursor):
-    error = error_of(lambda client: client.list_tools(cursor=cursor), [add], mode)
-    assert error.code == -32602
-    assert error.message.startswith("Invalid cursor")
+def test_all_tools_are_listed_at_once_in_alphabetical_order(mode):
+    many = {f"tool_{number:04}": add.renamed(f"tool_{number:04}") for number in range(2_001)}
+    listing = with_client(lambda client: client.list_tools(), dict(reversed(many.items())), mode)
+    assert ([item.name for item in listing.tools], listing.next_cursor) == (list(many), None)
 
 
 def test_progress_arrives_in_order_and_only_forward(mode):
@@ -319,3 +301,33 @@ def test_a_server_of_tools_lists_no_resources_and_no_prompts(mode):
             return (await client.list_resources()).resources, (await client.list_prompts()).prompts
 
     assert anyio.run(main) == ([], [])
+
+
+PARAMETERS = [
+    ({"type": "integer", "default": 100, "description": "Rows to return."}, "Rows to return (default: 100)."),
+    ({"type": "string", "default": ".", "description": "Folder"}, 'Folder (default: ".").'),
+    ({"type": "number", "default": 0.5}, "(default: 0.5)."),
+    ({"type": "boolean", "default": True, "description": "Follow links."}, "Follow links (default: true)."),
+    ({"type": "array", "default": ["a"], "description": "Names."}, 'Names (default: ["a"]).'),
+    ({"default": "main", "description": "The default branch?"}, 'The default branch? (default: "main").'),
+    ({"default": 30, "description": "Seconds; 30 by default."}, "Seconds; 30 by default."),
+    ({"default": 30, "description": "Seconds (default 30)."}, "Seconds (default 30)."),
+    ({"default": 30, "description": "Seconds, defaults to half a minute."}, "Seconds, defaults to half a minute."),
+    ({"default": False, "description": "Only look."}, "Only look."),
+    ({"default": None, "description": "A limit."}, "A limit."),
+    ({"default": "x" * 100, "description": "A text."}, "A text."),
+    ({"default": "a", "description": 3}, 3),
+]
+
+
+@pytest.mark.parametrize(("parameter", "description"), PARAMETERS)
+def test_descriptions_state_the_defaults_that_some_clients_drop(parameter, description):
+    nested = {"type": "array", "items": {"type": "object", "properties": {"inner": parameter}}}
+    properties = {"outer": parameter, "rows": nested, "default": {"type": "string"}}
+    listed = tool(lambda **_: "", name="look", input_schema={"type": "object", "properties": properties})
+    received = with_client(lambda client: client.list_tools(), [listed], "legacy").tools[0].input_schema["properties"]
+    assert received["outer"].get("description") == description
+    assert received["outer"]["default"] == parameter["default"]
+    assert received["rows"]["items"]["properties"]["inner"] == received["outer"]
+    assert received["default"] == {"type": "string"}
+    assert listed.input_schema["properties"]["outer"] == parameter

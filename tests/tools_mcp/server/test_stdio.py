@@ -62,6 +62,13 @@ def test_an_invalid_line_is_answered_with_an_error(lines):
     client.write(b"{nonsense", b"[]", b"42", b"", b"\xff\xfe", b'{"jsonrpc": "2.0"}', b"[" * 100_000)
     assert [client.read()["error"]["code"] for _ in range(7)] == [-32700] * 7
     assert "result" in client.call("read", {})
+    client.write(b'{"jsonrpc": "2.0", "id": 5, "method": 7}')
+    assert client.read()["id"] == 5
+    call = (
+        b'{"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": {"name": "big", "arguments": {"x": "\\ud83d"}}}'
+    )
+    client.write(call)  # half of a character, as a model may write it
+    assert client.read()["result"]["isError"]
 
 
 def test_the_first_request_selects_the_protocol(lines, envelope):
@@ -111,10 +118,29 @@ def test_the_command_serves_tools_of_packages_and_files(lines, tmp_path):
 def test_the_command_serves_the_selected_tools(lines, tmp_path):
     (tmp_path / "note.txt").write_text("hello")
     client = lines("serve", "--tools", "read_*,write_file", "--read-only")
-    client.start()
+    assert "approval" in client.start()["result"]["instructions"]
     assert names(client) == ["read_file"]
     assert "hello" in client.call("read_file", {"path": "note.txt"})["result"]["content"][0]["text"]
     assert client.call("write_file", {"path": "x", "content": "y"})["error"]["code"] == -32602
+
+
+def test_each_call_is_a_line_of_the_audit_log(lines, tmp_path):
+    (tmp_path / "work").mkdir()
+    words = ["--tools", "list_directory,write_file", "--audit", "calls.jsonl", "--workspace", "work"]
+    client = lines("serve", *words, XDG_CONFIG_HOME=str(tmp_path))
+    client.start()
+    client.call("list_directory", {}, id=1)
+    client.call("write_file", {"path": "a", "content": "x"}, id=2)
+    client.close()
+    calls = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert [(call["event"], call["tool"], call.get("result")) for call in calls] == [
+        ("start", "list_directory", None),
+        ("end", "list_directory", "ok"),
+        ("start", "write_file", None),
+        ("end", "write_file", "error"),
+    ]
+    assert {call["client"] for call in calls} == {"raw"}
+    assert calls[3]["error_type"] == "approval_required"
 
 
 def test_jobs_of_the_shell_end_with_the_connection(lines, tmp_path):

@@ -8,12 +8,15 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-Address: TypeAlias = dict[str, Any]  # "command" with "args", "env", "envFile" and "cwd"; "url" with "headers", "login"
+# "command" with "args", "env", "envFile" and "cwd", or "url" with "headers" and "login"; both "resources" and "prompts"
+Address: TypeAlias = dict[str, Any]
 
 _KINDS: dict[str, type] = {
     "command": str, "args": list, "env": dict, "envFile": str, "cwd": str, "url": str, "headers": dict, "login": bool,
+    "resources": bool, "prompts": bool,
 }  # fmt: skip
-_SYNONYMS = {"serverUrl": "url", "httpUrl": "url", "http_headers": "headers"}  # of Windsurf, Gemini CLI, Codex
+# Of Windsurf, Gemini CLI, Codex and opencode.
+_SYNONYMS = {"serverUrl": "url", "httpUrl": "url", "http_headers": "headers", "environment": "env"}
 _variable = re.compile(r"\$\{([^}]*)\}")
 _name = re.compile(r"(?:env:)?([A-Za-z_]\w*)(?::-(.*))?").fullmatch
 _input = re.compile(r"\$\{input:([^}]*)\}")
@@ -26,9 +29,12 @@ def address_of(server: str | Sequence[str] | Mapping[str, Any]) -> Address:
     if isinstance(server, Sequence):
         server = {"command": server[0] if server else "", "args": [*server[1:]]}
     if not isinstance(server, Mapping):
-        raise ValueError(f"a server is a command, a URL or an entry of a client's file, got {server!r}")  # noqa: TRY004
-    entry = {_SYNONYMS.get(key, key): value for key, value in server.items()}
+        raise ValueError(f"a server is a command, a URL or an entry of a client's file, got {server!r}")  # noqa: TRY004  (a ValueError, as other wrong values)
+    entry = _standard(server)
     address: Address = {key: entry[key] for key in _KINDS if entry.get(key)}
+    if isinstance(address.get("env"), Mapping):  # VS Code takes numbers as well
+        numbers = {name: str(value) for name, value in address["env"].items() if type(value) in (int, float)}
+        address["env"] = {**address["env"], **numbers}
     for key, value in address.items():
         if not isinstance(value, _KINDS[key]) or not all(isinstance(text, str | bool) for text in _texts(value)):
             raise ValueError(f"`{key}` of a server cannot be {value!r}")
@@ -42,6 +48,17 @@ def address_of(server: str | Sequence[str] | Mapping[str, Any]) -> Address:
     if is_remote == ("command" in address) or not address.keys().isdisjoint(foreign) or entry.get("type") == "sse":
         raise ValueError("a server has a command, with variables, or a URL of streamable HTTP, with headers; no SSE")
     return address if is_remote else {"args": [], **address}
+
+
+def _standard(server: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with the words of most clients."""
+    entry = {_SYNONYMS.get(key, key): value for key, value in server.items()}
+    command = entry.get("command")
+    if isinstance(command, list) and command:  # of opencode
+        return {**entry, "command": command[0], "args": [*command[1:], *(entry.get("args") or ())]}
+    if isinstance(command, dict):  # of Zed
+        return {**entry, **command, "command": command.get("path")}
+    return entry
 
 
 def in_project(value: Any, folder: str) -> Any:
@@ -78,7 +95,7 @@ def expanded(address: Address) -> Address:
     address = _mapped(address, lambda text: _variable.sub(_value, text))
     if path := address.get("envFile"):
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 lines = [line.strip().removeprefix("export ").partition("=") for line in file]
         except (OSError, ValueError) as error:
             raise ValueError(f"envFile cannot be read: {error}") from error

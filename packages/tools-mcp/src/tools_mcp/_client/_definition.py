@@ -1,4 +1,4 @@
-"""Definitions of a server's tools as JSON: their names here, their hash, and how two of them differ."""
+"""Definitions of a server's tools as JSON: their names here, and how two of them differ."""
 
 from __future__ import annotations
 
@@ -35,13 +35,6 @@ def tool_names(remote: Iterable[str], prefix: str = "") -> dict[str, str]:
     gemini = legal_names(full_names.values(), "gemini")  # begin with a letter or _
     openai = legal_names(gemini.values(), "openai")
     return {name: openai[gemini[full_name]] for name, full_name in full_names.items()}
-
-
-def digest(definition: Definition) -> str:
-    """Return the SHA-256 of a definition, from canonical JSON."""
-    from hashlib import sha256  # 5 ms that discovery does not need
-
-    return sha256(json.dumps(definition, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def differences(accepted: dict[str, Definition], listed: dict[str, Definition]) -> list[str]:

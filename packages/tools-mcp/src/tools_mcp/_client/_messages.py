@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,22 +18,21 @@ from mcp_types import (
     JSONRPCError,
     JSONRPCRequest,
     JSONRPCResponse,
-    jsonrpc_message_adapter,
 )
-from mcp_types.methods import validate_server_result
 from pydantic import ValidationError
 
-from tools_core.text import sendable
+from tools_mcp._client._repairs import readable, repair_hello, repair_listing, repair_result
 
+_log = logging.getLogger("tools_mcp.messages")  # at DEBUG: the server, `->` or `<-`, and the JSON of each message
 _PROBE_LIMIT = 2.0  # seconds; many servers ignore `server/discover`
 _PROBE = "server/discover"
-_MAX_SHOWN = 2_000  # characters of a part that cannot be read
 
 
 @dataclass
 class Connection:
-    """Details about a connection, for errors."""
+    """The name of a server, and details about its connection for errors."""
 
+    name: str = ""
     over: asyncio.Event = field(default_factory=asyncio.Event)  # the server has disconnected
     log: str = ""  # the end of its standard error
     noise: str = ""
@@ -44,19 +44,20 @@ class Connection:
 def watched(incoming: Any, outgoing: Any, connection: Connection) -> tuple[_Incoming, _Outgoing]:
     """Return the streams of a transport, whose messages are repaired."""
     methods: dict[Any, str] = {}
-    return _Incoming(incoming, connection, methods), _Outgoing(outgoing, methods)
+    return _Incoming(incoming, connection, methods), _Outgoing(outgoing, connection, methods)
 
 
 class _Outgoing(ObjectSendStream[SessionMessage]):
     """The messages to a server; remembers the methods of requests by their ids."""
 
-    def __init__(self, stream: Any, methods: dict[Any, str]) -> None:
-        self._stream, self._methods = stream, methods
+    def __init__(self, stream: Any, connection: Connection, methods: dict[Any, str]) -> None:
+        self._stream, self._connection, self._methods = stream, connection, methods
 
     async def send(self, item: SessionMessage) -> None:
         """Send a message."""
         if isinstance(item.message, JSONRPCRequest):
             self._methods[item.message.id] = item.message.method
+        _record(self._connection.name, "->", item)
         await self._stream.send(item)
 
     async def aclose(self) -> None:
@@ -70,6 +71,7 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
     def __init__(self, stream: Any, connection: Connection, methods: dict[Any, str]) -> None:
         self._stream, self._connection, self._methods = stream, connection, methods
         self._is_probing = True
+        self._read: list[SessionMessage | Exception] = []  # the rest of a batch
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, or an error for an invalid line."""
@@ -81,6 +83,8 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         if isinstance(message, Exception):
             self._connection.noise = "standard output contains lines that are not JSON-RPC messages"
         elif isinstance(message.message, JSONRPCResponse | JSONRPCError):
+            if message.message.id is None and len(self._methods) == 1:  # which other request could it be?
+                message.message.id = next(iter(self._methods))
             method = self._methods.pop(message.message.id, "")
             if isinstance(message.message, JSONRPCResponse):
                 self._repair(method, message.message.result)
@@ -88,7 +92,10 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
 
     async def _next(self) -> SessionMessage | Exception:
         with anyio.move_on_after(_PROBE_LIMIT if self._is_probing else math.inf):
-            message = _readable(await self._stream.receive())
+            if not self._read:
+                self._read = readable(await self._stream.receive(), self._methods)
+            message = self._read.pop(0)
+            _record(self._connection.name, "<-", message)
             if not isinstance(message, Exception) and not isinstance(message.message, JSONRPCRequest):
                 self._is_probing = False
             return message
@@ -100,78 +107,30 @@ class _Incoming(ObjectReceiveStream[SessionMessage | Exception]):
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=probe, error=unknown))
 
     def _repair(self, method: str, result: dict[str, Any]) -> None:
-        if method == "tools/list" and isinstance(result.get("tools"), list):
-            result["tools"] = [tool for tool in result["tools"] if self._is_valid(tool, result)]
+        if method == "initialize":
+            repair_hello(result)
+        elif method == "tools/list":
+            self._connection.invalid_tools |= repair_listing(result)
         elif method == "tools/call" and result.get("resultType", "complete") == "complete":
-            _repair_result(result)
-
-    def _is_valid(self, tool: Any, listing: dict[str, Any]) -> bool:
-        try:
-            validate_server_result("tools/list", _version(listing), {**listing, "tools": [tool]})
-        except ValidationError as error:
-            name = tool.get("name") if isinstance(tool, dict) else tool
-            self._connection.invalid_tools[str(name)] = invalid(error)
-            return False
-        return True
+            repair_result(result)
 
     async def aclose(self) -> None:
         """Close the stream."""
         await self._stream.aclose()
 
 
-def _readable(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    """Return a message that the SDK could not read, if Python can: one with half of a character in a text."""
-    if not isinstance(message, ValidationError):
-        return message
-    line = message.errors(include_url=False)[0].get("input")
-    try:
-        data = json.loads(line) if isinstance(line, str) else None
-        return SessionMessage(jsonrpc_message_adapter.validate_json(sendable(json.dumps(data, ensure_ascii=False))))
-    except (ValueError, RecursionError):
-        return message
+def _record(name: str, direction: str, message: SessionMessage | Exception) -> None:
+    """Log a message as it is sent or received."""
+    if not _log.isEnabledFor(logging.DEBUG):
+        return
+    if isinstance(message, SessionMessage):
+        data = message.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        text = json.dumps(data, ensure_ascii=False, default=str)
+    else:
+        text = str(_line(message) or message)
+    _log.debug("%s %s %s", name, direction, text)
 
 
-def _repair_result(result: dict[str, Any]) -> None:
-    """Make a result of a call acceptable: the call has had its effect, so its readable parts remain."""
-    content, others = result.get("content"), {key: result[key] for key in ("resultType",) if key in result}
-    parts = content if isinstance(content, list) else [] if content is None else [content]
-    result["content"] = [part if _is_part(part, result) else _described(part) for part in parts]
-    if not isinstance(result.get("isError", False), bool):
-        result["isError"] = str(result["isError"]).lower() not in ("false", "0", "none", "")
-    for key in ("structuredContent", "_meta"):
-        part = {**others, "content": [], key: result.get(key)}
-        if key in result and not _is_result(part, _version(result)):
-            if key == "structuredContent" and result[key] is not None:
-                result["content"].append({"type": "text", "text": json.dumps(result[key], ensure_ascii=False)})
-            del result[key]
-
-
-def _is_part(part: Any, result: dict[str, Any]) -> bool:
-    others = {key: result[key] for key in ("resultType",) if key in result}
-    return isinstance(part, dict) and _is_result({**others, "content": [part]}, _version(result))
-
-
-def _is_result(result: dict[str, Any], version: str) -> bool:
-    try:
-        validate_server_result("tools/call", version, result)
-    except ValidationError:
-        return False
-    return True
-
-
-def _described(part: Any) -> dict[str, Any]:
-    if isinstance(part, dict) and isinstance(part.get("text"), str):
-        return {"type": "text", "text": part["text"]}
-    text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False)
-    cut = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text):,} characters)"
-    return {"type": "text", "text": cut if isinstance(part, str) else f"[a part that cannot be read: {cut}]"}
-
-
-def _version(result: dict[str, Any]) -> str:
-    return "2026-07-28" if "resultType" in result else "2025-11-25"
-
-
-def invalid(error: ValidationError) -> str:
-    """Return the first problem of a message that does not have the form of the protocol."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    return f"invalid message: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+def _line(error: Exception) -> Any:
+    """Return the line that the SDK could not read."""
+    return error.errors(include_url=False)[0].get("input") if isinstance(error, ValidationError) else None

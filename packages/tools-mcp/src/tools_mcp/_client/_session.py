@@ -3,48 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
-import re
-from base64 import b64decode
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 from mcp import Client, MCPError
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-from mcp_types import CONNECTION_CLOSED, PARSE_ERROR, Implementation, TextResourceContents, ToolListChangedNotification
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, PARSE_ERROR, Implementation, ToolListChangedNotification
 from pydantic import ValidationError
 
-from tools_core import Audio, File, Image, Result, ToolError
+from tools_core import ToolError
+from tools_mcp._client import _resources
 from tools_mcp._client._address import expanded
+from tools_mcp._client._content import result_of
 from tools_mcp._client._definition import PARTS, Definition
-from tools_mcp._client._messages import Connection, invalid
+from tools_mcp._client._messages import Connection
 from tools_mcp._client._questions import Questions
+from tools_mcp._client._repairs import invalid, plain
 from tools_mcp._client._transport import open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import AudioContent, ContentBlock, EmbeddedResource, ImageContent, ResourceLink
 
-    from tools_core import Context
+    from tools_core import Context, Result
     from tools_mcp._client._address import Address
 
     T = TypeVar("T")
 
-_HALTED = "ask-tools/halted"  # as `tools_core.formats` writes it into `_meta`
-_MAX_PAGES = 100
 # Seconds that a program may take for an answer before it is started again: a quarter of the limit, but
 _MIN_START, _MAX_START = 5.0, 15.0
 _NOT_STARTED = (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)  # starting again is of no use
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end after its input is killed after 4
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
-_MIME_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+(;[ -~]*)?")
-_bytes = partial(b64decode, validate=True)
 
 for _name in ("mcp.client", "client"):  # the SDK logs tracebacks of errors that are reported here
     logging.getLogger(_name).addHandler(logging.NullHandler())
@@ -58,14 +52,16 @@ class Session:
 
     _client: Client
 
-    def __init__(self, address: Address, timeout: float | None) -> None:
+    def __init__(self, name: str, address: Address, timeout: float | None) -> None:
+        self._address = address
         self._timeout = math.inf if timeout is None else timeout
         self._tools: dict[str, Definition] = {}
+        self._own: set[str] = set()  # the tools that are not the server's, but for its resources and prompts
         self._notices, self._listed_notices = 1, 0  # of changed tools
         self._listing = asyncio.Lock()
         self._is_ready = asyncio.Event()  # or cannot be used
         self._error: BaseException | None = None
-        self._connection = Connection()
+        self._connection = Connection(name)
         self._questions = Questions()
         self._task = asyncio.create_task(self._hold(address))
 
@@ -89,24 +85,13 @@ class Session:
             return self._tools
 
     async def call(self, name: str, arguments: dict[str, Any], report: ProgressFnT | None, context: Context) -> Result:
-        """Call a tool; its structured content is the output, and its content blocks are what the model reads.
-
-        Questions of the server are for the user of the context.
-        """
+        """Call a tool; questions of the server are for the user of the context."""
         with self._questions.of(context):
-            answer = await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
-        parts: Any = [_part(block) for block in answer.content]
-        if answer.structured_content is not None and not _is_shown(answer.structured_content, parts):
-            parts.append(json.dumps(answer.structured_content, ensure_ascii=False))
-        text = "\n".join(part for part in parts if isinstance(part, str))
-        content = text if all(isinstance(part, str) for part in parts) else parts
-        if answer.is_error:
-            result = Result.error(text or "the server reports an error without a text")
-        elif answer.structured_content is not None:
-            result = Result.ok(answer.structured_content, content=content or None)
-        else:
-            result = Result.ok(content)
-        return Result.halt(result) if (answer.meta or {}).get(_HALTED) is True else result
+            if name in self._own:
+                return await self._ask(lambda client: _resources.answer(client, name, arguments))
+            return result_of(
+                await self._ask(lambda client: client.call_tool(name, arguments, progress_callback=report))
+            )
 
     async def close(self) -> None:
         """End the session; a program that does not end with its input is killed."""
@@ -127,7 +112,7 @@ class Session:
             except Exception as error:
                 if not is_program or self._is_ready.is_set() or isinstance(_first(error), _NOT_STARTED):
                     raise
-                self._connection = Connection()
+                self._connection = Connection(self._connection.name)
                 left = begin + self._timeout - asyncio.get_running_loop().time()
                 await self._connect(address, "legacy", max(left, 0.1))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (the SDK raises groups of anything)
@@ -178,21 +163,27 @@ class Session:
             raise lost(self._text((is_closed and self._error) or error, is_lost=True)) from error
 
     async def _list(self, client: Client) -> dict[str, Definition]:
-        definitions, cursor = dict[str, Definition](), None
+        definitions = dict[str, Definition]()
         self.invalid_tools.clear()
-        with anyio.fail_after(self._timeout):
-            for _ in range(_MAX_PAGES):
-                page = await client.list_tools(cursor=cursor)
-                for tool in page.tools:
-                    if tool.name in definitions:
-                        self.invalid_tools[tool.name] = "two tools have this name; the first one counts"
-                        continue
-                    fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
-                    definitions[tool.name] = {part: fields[part] for part in PARTS if part in fields}
-                cursor = page.next_cursor
-                if not cursor:
-                    return definitions
-        raise ValueError("the list of tools has no end")
+        try:
+            with anyio.fail_after(self._timeout):
+                async for page in _resources.pages(client.list_tools, "tools"):
+                    for tool in page.tools:
+                        fields = tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+                        definition = {part: fields[part] for part in PARTS if part in fields}
+                        if definitions.setdefault(tool.name, definition) != definition:
+                            self.invalid_tools[tool.name] = "two tools have this name; the first one counts"
+        except MCPError as error:  # a server may have resources alone
+            if error.code != METHOD_NOT_FOUND or client.server_capabilities.tools is not None:
+                raise
+        self._own.clear()
+        for name, problem in _resources.wanted(self._address, client.server_capabilities).items():
+            if problem or name in definitions:
+                self.invalid_tools[f"the {name}"] = problem or f"the server has a tool called {name}"
+            else:
+                definitions[name] = _resources.DEFINITIONS[name]
+                self._own.add(name)
+        return definitions
 
     async def _notice(self, message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
@@ -210,9 +201,12 @@ class Session:
     def _text(self, error: BaseException, *, is_lost: bool = False) -> str:
         """Return the message of an error of the SDK or the system, with details about a server that `is_lost`."""
         error = _first(error)
-        is_unreadable = isinstance(error, MCPError) and error.code == PARSE_ERROR
-        text = str(error).partition("\n" if is_unreadable else "\n\n")[0]  # without the details of validators
-        if isinstance(error, TimeoutError):
+        text = str(error).partition("\n\n")[0]  # without the details of validators
+        if isinstance(error, MCPError) and error.code == PARSE_ERROR and text.startswith("Failed to parse"):
+            text = "the answer of the server is not a message of JSON-RPC"
+        elif isinstance(error, MCPError) and error.data and plain(error.data) not in text:
+            text = f"{text}: {plain(error.data)}"
+        elif isinstance(error, TimeoutError):
             text = f"no answer within {self._timeout:g} s"
         elif isinstance(error, ValidationError):
             text = invalid(error)
@@ -241,42 +235,3 @@ def _is_lost(error: Exception) -> bool:
 
 def _clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def _part(block: ContentBlock) -> str | Image | Audio | File:
-    if block.type == "text":
-        return block.text
-    try:
-        return _block(block)
-    except ValueError as error:
-        return f"[a part of the type {block.type} that cannot be read: {error}]"
-
-
-def _block(block: ImageContent | AudioContent | ResourceLink | EmbeddedResource) -> str | Image | Audio | File:
-    if block.type == "image":
-        return Image(_bytes(block.data), _mime_type(block.mime_type))
-    if block.type == "audio":
-        return Audio(_bytes(block.data), _mime_type(block.mime_type))
-    if block.type == "resource_link":
-        about = ", ".join(filter(None, (block.mime_type, block.description)))
-        return f"[resource {block.name}: {block.uri}{f' ({about})' if about else ''}]"
-    resource = block.resource
-    if isinstance(resource, TextResourceContents):
-        return resource.text
-    mime_type = resource.mime_type and _mime_type(resource.mime_type)
-    return File(_bytes(resource.blob), mime_type, name=str(resource.uri).rpartition("/")[2])
-
-
-def _is_shown(data: Any, parts: list[Any]) -> bool:
-    """Return whether texts have each single value of some data."""
-    if isinstance(data, dict | list):
-        return all(_is_shown(item, parts) for item in (data.values() if isinstance(data, dict) else data))
-    word = data if isinstance(data, str) else json.dumps(data)
-    forms = {word, json.dumps(word)[1:-1], word.capitalize()}  # `True` of Python
-    return data is None or any(form in part for part in parts if isinstance(part, str) for form in forms)
-
-
-def _mime_type(text: str) -> str:
-    if not _MIME_TYPE.fullmatch(text):
-        raise ValueError(f"{text!r:.100} is not a MIME type")
-    return text

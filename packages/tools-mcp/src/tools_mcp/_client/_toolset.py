@@ -40,7 +40,8 @@ class McpToolset:
         server: A command as a list or one text, the URL of a server with streamable HTTP, or the entry of a server in
             a client's configuration: `{"command": "npx", "args": [...], "env": {...}, "cwd": "..."}` or
             `{"url": "...", "headers": {...}}`. `${NAME}` in a text is the value of a variable. A command gets HOME,
-            PATH, four similar variables and the variables in `env`.
+            PATH, four similar variables and the variables in `env`. With `"resources": True` the toolset also has the
+            tool `resources`, which lists and reads the resources of the server; with `"prompts": True`, `prompts`.
         name: The server's name in errors, and the prefix of its tools.
         prefix: Put the name before the name of each tool: `github_search`.
         timeout: Seconds for the start of the server, and for a call; None for no limit.
@@ -232,7 +233,7 @@ class McpToolset:
         is_repeated = False
         while True:
             if self._session is None or self._session.has_ended:
-                self._session = Session(self.address, self.timeout)
+                self._session = Session(self.name, self.address, self.timeout)
             try:
                 return await question(self._session)
             except ToolError as error:
@@ -241,7 +242,8 @@ class McpToolset:
                 is_safe = may_repeat or isinstance(error, ConnectionRefusedError)
                 if is_repeated or not is_safe:
                     effects = "" if is_safe else ". The call may have had effects, and was not repeated"
-                    raise ToolError(f"{self.name}: the connection was lost: {error}{effects}", "unavailable") from error
+                    text = f"{self.name}: the connection was lost: {str(error).rstrip('.')}{effects}"
+                    raise ToolError(text, "unavailable") from error
                 is_repeated = True
 
     async def _close(self) -> None:

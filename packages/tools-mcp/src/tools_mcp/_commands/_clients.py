@@ -35,10 +35,10 @@ class Client(NamedTuple):
         folder, variable = self.folder
         return Path(os.environ.get(variable) or folder).expanduser() / self.file
 
-    def remark_on(self, entry: str, allowed: Sequence[str]) -> str:
-        """Return what the user of an entry should know about its approvals."""
+    def remark_on(self, entry: str, allowed: Sequence[str], install: str) -> str:
+        """Return what the user of an entry should know about its approvals; `install` is the command without tools."""
         if not allowed:
-            return self.remark
+            return self.remark.format(install=install)
         text, part, separator = self.permission
         parts = dict.fromkeys(part.format(entry=entry, tool=tool) for tool in allowed)
         return text.format(entry=entry) + separator.join(parts)
@@ -51,7 +51,7 @@ CLIENTS = {
     "claude-code": Client(
         "Claude Code", ("~", "CLAUDE_CONFIG_DIR"), ".claude.json", ".mcp.json", is_typed=True,
         remark="Claude Code asks before each tool, and ask-tools before calls that change something. If its question "
-        "is enough, and for `claude -p`, which answers ours itself, allow the tools: -- --allow bash,write_file",
+        "is enough, and for `claude -p`, which answers ours itself, allow the tools: {install}bash,write_file",
         permission=(
             "For `claude -p`, which cannot ask, allow the tools there too: --allowedTools ", "mcp__{entry}__{tool}", ","
         ),
@@ -67,7 +67,7 @@ CLIENTS = {
         "Codex", ("~/.codex", "CODEX_HOME"), "config.toml", ".codex/config.toml", "mcp_servers",
         # Without these the first request of `codex exec` does not wait for the tools.
         more={"required": True, "startup_timeout_sec": 60},
-        remark="`codex exec` answers our questions itself: allow the tools that it may use: -- --allow bash,write_file",
+        remark="`codex exec` answers our questions itself: allow the tools that it may use: {install}bash,write_file",
         permission=(
             "For `codex exec`, which cannot ask, allow the tools there too; below [mcp_servers.{entry}] write:\n",
             '  tools.{tool}.approval_mode = "approve"', "\n",
@@ -75,7 +75,7 @@ CLIENTS = {
     ),
     "gemini-cli": Client(
         "Gemini CLI", ("~", ""), ".gemini/settings.json", ".gemini/settings.json",
-        remark="Gemini CLI does not show our questions: allow the tools that it may use: -- --allow bash,edit_file",
+        remark="Gemini CLI does not show our questions: allow the tools that it may use: {install}bash,edit_file",
         permission=(
             'For `gemini -p`, which cannot ask, add "trust": true to {entry} in its file; it then runs ', "{tool}", ", "
         ),

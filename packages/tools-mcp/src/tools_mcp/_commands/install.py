@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping
 
+_DEFAULT_NAME = "ask-tools"
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # part of the names of tools in some clients
 _INSTALL = """\
 Arguments after -- are given to `ask-tools serve`, whose --help has all. An entry that exists is updated: tools of
 --allow are added, other options replace their old values, and all else stays, such as env. To start afresh, uninstall
@@ -53,7 +56,7 @@ def configure_uninstall(parser: ArgumentParser) -> None:
     """Add the arguments of `mcp uninstall`, which name an entry of a file."""
     parser.epilog = _UNINSTALL
     parser.add_argument("client", metavar="CLIENT", choices=list(CLIENTS), help=", ".join(CLIENTS))
-    parser.add_argument("--name", metavar="NAME", default="ask-tools", help="the entry's name; by default ask-tools")
+    parser.add_argument("--name", metavar="NAME", default=_DEFAULT_NAME, help="the entry's name; by default ask-tools")
     parser.add_argument("--project", action="store_true", help="edit the file of the project in this folder")
     parser.add_argument("--dry-run", action="store_true", help="show the change without writing it")
     parser.set_defaults(run=lambda options: _change(options, None))
@@ -61,6 +64,8 @@ def configure_uninstall(parser: ArgumentParser) -> None:
 
 def _install(options: Namespace) -> int:
     client = CLIENTS[options.client]
+    if not _NAME.fullmatch(options.name):
+        raise CommandError(f"the name of an entry has letters, digits, _ and -, at most 64, got {options.name!r}")
     old = arguments(_read(options)[2])
     folder = None if "--workspace" in by_option(old) else client.workspace
     if options.workspace:
@@ -69,28 +74,36 @@ def _install(options: Namespace) -> int:
             raise CommandError(f"the workspace {folder} is not a folder")
     if folder == "" and not (client.project or options.project):
         raise CommandError(f"{client.title} has no projects; say which folder file tools may use", "--workspace DIR")
-    options_of_serve = [("--tools", _absolute(options.tools)), ("--workspace", folder or None)]
-    given = [word for pair in options_of_serve if pair[1] is not None for word in pair] + options.command
-    words = merged(old, given)
+    selection = _selection(options)
+    options_of_server = ["--entry", selection] if selection != options.client else []
+    options_of_server += ["--tools", _absolute(options.tools)] if options.tools is not None else []
+    options_of_server += ["--workspace", folder] if folder else []
+    options_of_server += options.command
+    words = merged(old, options_of_server)
     try:
         allowed = serve.check(make_parser(serve.configure, "serve", "").parse_args(words))
     except CommandError as error:
         if old:
-            error.hints.append(f"{options.name} has {shlex.join(old)}; to start afresh: ask-tools mcp uninstall")
+            afresh = f"ask-tools mcp uninstall {selection}"
+            error.hints.append(f"{options.name} has {shlex.join(old)}; to start afresh: {afresh}")
         raise
     # Absolute, since clients have another PATH. -P keeps modules in the folder of a project from being imported.
     more = {"command": sys.executable, "args": ["-P", "-m", "tools_core", "serve", *words], **client.more}
     status = _change(options, {"type": "stdio", **more} if client.is_typed else more)
-    remark = client.remark_on(options.name, allowed)
+    remark = client.remark_on(options.name, allowed, f"ask-tools mcp install {selection} -- --allow ")
     if remark:
         note(remark)
     return status
 
 
-def _absolute(patterns: str | None) -> str | None:
+def _selection(options: Namespace) -> str:
+    """Return the words that select the entry of a client, as the user writes them."""
+    name = f" --name {options.name}" if options.name != _DEFAULT_NAME else ""
+    return f"{options.client}{name}{' --project' if options.project else ''}"
+
+
+def _absolute(patterns: str) -> str:
     """Make the paths of files absolute, since clients start servers in another folder."""
-    if patterns is None:
-        return None
     return ",".join(str(Path(part.strip()).absolute()) if ".py" in part else part for part in patterns.split(","))
 
 
@@ -101,7 +114,7 @@ def _read(options: Namespace) -> tuple[Path, str, dict[str, Any] | None]:
         raise CommandError(f"{client.title} has no configuration for projects", "leave out --project")
     path = Path.cwd() / client.project if options.project else client.path
     is_toml = path.suffix == ".toml"
-    old = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    old = path.read_bytes().decode("utf-8-sig", "surrogateescape") if path.exists() else ""
     try:
         section = _edit.read(old, is_toml=is_toml).get(client.section, {})
     except ValueError as error:

@@ -13,7 +13,7 @@ from tools_core.command import CommandError, add_grants, is_terminal, load_tools
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from tools_core import Tool
+    from tools_core import Context, Tool
     from tools_mcp._server._oauth import OAuth
 
 _TOKEN = "ASK_TOOLS_MCP_TOKEN"  # noqa: S105  (the name of a variable)
@@ -27,6 +27,12 @@ _INSTRUCTIONS = (
     "relative to it. A call that changes something may need the user's approval: if it is refused, tell the user why, "
     "and do not work around it."
 )
+_POLICY = "adds a rule to a policy file (`ask-tools policy --help`)."
+_ADVICE = (
+    "To allow such calls, the user runs `ask-tools mcp install {entry} -- --allow {{tool}}`; or adds "
+    '"--allow", "{{tool}}" to the arguments of `ask-tools serve` in the configuration of the client; or '
+) + _POLICY
+_HTTP_ADVICE = "To allow such calls, its user adds `--allow {tool}` to `ask-tools serve --http`, or " + _POLICY
 _EPILOG = f"""\
 Calls of tools that do more than read need approval: a client that offers elicitation asks its user, other clients get
 an error that names what works. --allow approves the calls of some tools, a policy decides in detail (ask-tools policy).
@@ -38,6 +44,7 @@ examples:
   ask-tools serve --tools 'read_*,grep,glob'         what a client starts itself: ask-tools mcp install
   ask-tools serve --allow 'write_file,edit_file' --workspace ~/project
   ask-tools serve --http 8000                        http://127.0.0.1:8000/mcp
+  ask-tools serve --http 8000 --audit /var/log/ask-tools/calls.jsonl
   ask-tools serve --http 0.0.0.0:8000 --url https://tools.example.com/mcp --oauth-issuer https://login.example.com
 """
 
@@ -51,8 +58,6 @@ def configure(parser: ArgumentParser) -> None:
     text = "the tools whose calls need no approval, patterns as for --tools; repeatable"
     parser.add_argument("--allow", metavar="TOOL,...", action="append", default=[], help=text)
     parser.add_argument("--read-only", action="store_true", help="serve only tools that are known to change nothing")
-    text = "list only search_tools, which finds the tools: for many tools and clients with small windows"
-    parser.add_argument("--deferred", action="store_true", help=text)
     parser.add_argument("--policy", metavar="FILE", action="append", help="rules instead of the user's policy file")
     text = "the folder that file tools are confined to; by default here"
     parser.add_argument("--workspace", metavar="DIR", default=".", help=text)
@@ -60,7 +65,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=120.0, help=text)
     text = "characters of a result that clients receive; 30000 by default, 0 for no limit"
     parser.add_argument("--output-budget", metavar="N", type=int, default=30_000, help=text)
-    parser.add_argument("--loop-detection", action="store_true", help="warn a model that repeats a call")
+    text = "append a line of JSON to this file when a call starts and when it ends, without results and secrets"
+    parser.add_argument("--audit", metavar="FILE", help=text)
     parser.add_argument("--http", metavar="[HOST:]PORT", help="serve HTTP at /mcp, by default on 127.0.0.1")
     parser.add_argument("--url", metavar="URL", help="HTTP: the URL for clients, where it differs, as behind a proxy")
     text = f"HTTP: a file with the bearer token that clients must send; by default ${_TOKEN}"
@@ -72,6 +78,8 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--oauth-audience", metavar="TEXT", help="HTTP: the audience of the tokens; by default --url")
     text = "HTTP: scopes that tokens need"
     parser.add_argument("--oauth-scopes", metavar="SCOPE,...", type=_words, default=[], help=text)
+    text = "the entry that starts this, for the advice in a refusal: what `ask-tools mcp install` was given"
+    parser.add_argument("--entry", metavar="TEXT", default="{client}", help=text)
     add_grants(parser)
     parser.set_defaults(run=run)
 
@@ -94,13 +102,13 @@ def run(options: Namespace) -> int:
         server = Server(
             tools,
             read_only=options.read_only,
-            deferred=options.deferred,
             policy=Policy(files=options.policy),
             allow=allowed,
             instructions=_INSTRUCTIONS,
             workspace=workspace,
             output_budget=options.output_budget or None,
-            loop_detection=options.loop_detection,
+            hooks=_audit(options, workspace),
+            advice=_HTTP_ADVICE if options.http else _ADVICE.format(entry=options.entry),
             timeout=options.timeout or None,
         )
         if options.http is None:
@@ -114,6 +122,22 @@ def run(options: Namespace) -> int:
     except (OSError, ValueError) as error:
         raise CommandError(str(error), "ask-tools serve --help") from error
     return 0
+
+
+def _audit(options: Namespace, workspace: Path) -> list[Any]:
+    if options.audit is None:
+        return []
+    from tools_runtime.plugins import AuditLog
+
+    path = Path(options.audit).expanduser().absolute()
+    if path.resolve().is_relative_to(workspace.resolve()):
+        raise ValueError(f"the audit log {path} is in the workspace, where tools could change it; take another folder")
+    path.touch(mode=0o600)  # an error now, not in a call
+
+    def identify(context: Context) -> dict[str, Any]:
+        return {key: context.state[key] for key in ("client", "user") if key in context.state}
+
+    return [AuditLog(path, identify=identify, required=True)]
 
 
 def check(options: Namespace) -> list[str]:

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import sys
 import webbrowser
-from argparse import ArgumentTypeError
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tools_core import ToolError
+from tools_core import Registry, ToolError
 from tools_core.command import CommandError, counted, is_terminal, note, one_line, write, write_json, write_table
 from tools_mcp import McpToolset
-from tools_mcp._client._address import described, in_project, variables
-from tools_mcp._client._configured import ConfiguredServer, is_disabled, read_servers, write_server
-from tools_mcp._client._definition import Definition, differences, digest, tool_names
+from tools_mcp._client._address import described, variables
+from tools_mcp._client._configured import ConfiguredServer, read_servers, write_server
+from tools_mcp._client._definition import Definition, differences, tool_names
 from tools_mcp._client._source import file_path
-from tools_mcp._commands import _edit
+from tools_mcp._commands._entries import pair, read_entries
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Sequence
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,31}")  # a server's name can be the prefix of a tool's name
-_SECTIONS = ("mcpServers", "servers", "context_servers", "mcp_servers")
-
-_DISABLED = ("disabledMcpServers", "disabledMcpjsonServers", "disabledServers")
-
 _ADD = """\
 The server is started, and its tools are shown. If you accept them, they appear in `ask-tools list`, `call` and `run`
 from then on. Their definitions are stored in ~/.config/ask-tools/mcp.json: a tool that the server defines differently
@@ -58,14 +52,15 @@ def configure_add(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", nargs="?", help="the server's name here, which can prefix its tools")
     parser.add_argument("url", metavar="URL", nargs="?", help="of a server with streamable HTTP")
     text = "a variable for the command; only HOME, PATH and four similar variables are inherited"
-    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=_pair, help=text)
+    parser.add_argument("--env", metavar="KEY=VALUE", action="append", default=[], type=pair, help=text)
     text = "a header for the URL"
-    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=_pair, help=text)
+    parser.add_argument("--header", metavar="'KEY: VALUE'", action="append", default=[], type=pair, help=text)
     text = "add the servers of a client's file, or the one called NAME"
     parser.add_argument("--from", metavar="FILE", dest="file", type=Path, help=text)
     text = "for the start and for each call, from now on; 60 by default"
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=60.0, help=text)
     parser.add_argument("--login", action="store_true", help="log in to the URL in a browser (OAuth)")
+    _add_parts(parser)
     parser.add_argument("--details", action="store_true", help="show whole definitions instead of one line per tool")
     parser.add_argument("--yes", "-y", action="store_true", help="start the servers of a file, and accept the tools")
     parser.set_defaults(run=_add, intermixed=True, command=[])
@@ -82,6 +77,7 @@ def configure_update(parser: ArgumentParser) -> None:
     """Add the arguments of `mcp update`."""
     parser.epilog = _UPDATE
     parser.add_argument("name", metavar="NAME", help="the server")
+    _add_parts(parser)
     parser.add_argument("--yes", "-y", action="store_true", help="accept the change")
     parser.set_defaults(run=_update, details=True)
 
@@ -98,8 +94,19 @@ def configure_remove(parser: ArgumentParser) -> None:
     parser.set_defaults(run=_remove)
 
 
+def _add_parts(parser: ArgumentParser) -> None:
+    text = "also a tool NAME_resources, which lists and reads the resources of the server"
+    parser.add_argument("--resources", action="store_true", help=text)
+    text = "also a tool NAME_prompts, which lists and gets the prompts of the server"
+    parser.add_argument("--prompts", action="store_true", help=text)
+
+
+def _parts(options: Namespace) -> dict[str, bool]:
+    return {name: True for name in ("resources", "prompts") if getattr(options, name)}
+
+
 def _add(options: Namespace) -> int:
-    entries, status = _entries(options), 0
+    entries, status = read_entries(options), 0
     for name, entry in entries.items():
         try:
             _add_server(name, entry, options)
@@ -112,14 +119,12 @@ def _add(options: Namespace) -> int:
 
 
 def _add_server(name: str, entry: Any, options: Namespace) -> None:
-    if not _NAME.fullmatch(name):
-        raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
-    if name in _servers():
-        raise CommandError(f"there is a server {name} already", f"ask-tools mcp remove {name}")
+    _check_name(name)
     try:
         toolset = McpToolset(entry, name=name, prefix=True, timeout=options.timeout)
     except (TypeError, ValueError) as failure:
         raise CommandError(f"{name}: {failure}") from failure
+    toolset.address |= _parts(options)
     if options.file is not None:  # of a repository, perhaps: its author chose the command and the variables
         note(f"{options.file} has the server {name}: {described(toolset.address)}")
         for key in ("env", "envFile", "headers", "cwd"):
@@ -132,7 +137,31 @@ def _add_server(name: str, entry: Any, options: Namespace) -> None:
     note(f"{'starting' if 'command' in toolset.address else 'connecting to'} {described(toolset.address)} ...")
     if not _review(toolset, {}, options):
         raise CommandError(f"{name} has no tools", "nothing has changed", status=1)
+    for doubled in _doubled(name):
+        note(f"{doubled} is also the name of another tool: both are called by their full names, see `ask-tools list`")
     write(f'added {name}; list its tools: ask-tools list mcp:{name.lower()}; in a policy: tool = "mcp:{name}:*"')
+
+
+def _check_name(name: str) -> None:
+    """Raise CommandError for a name that is malformed, or that of another server."""
+    if not _NAME.fullmatch(name):
+        raise CommandError(f"a server's name has letters, digits, _ and -, at most 32, got {name!r}")
+    for known in _servers():
+        if _origin(known) == _origin(name):
+            raise CommandError(f"there is a server {known} already", f"ask-tools mcp remove {known}")
+
+
+def _origin(server: str) -> str:
+    """Return the name of a server as the registry compares it, which is that of a distribution."""
+    return re.sub("[-_.]+", "-", server).lower()
+
+
+def _doubled(server: str) -> list[str]:
+    """Return the names that tools of a server share with others, so that the registry lists them with their server."""
+    registry = Registry()
+    registry.discover()
+    listed = set(registry)
+    return [tool.name for tool in _servers()[server].tools() if f"mcp:{_origin(server)}:{tool.remote}" in listed]
 
 
 def _login(options: Namespace) -> int:
@@ -165,7 +194,8 @@ def _update(options: Namespace) -> int:
     server = _find(options.name)
     if not server.address:
         raise CommandError(f"{server.name}: {server.error}", server.fix, status=1)
-    toolset = McpToolset(server.address, name=server.name, prefix=True, timeout=server.timeout)
+    address = server.address | _parts(options)
+    toolset = McpToolset(address, name=server.name, prefix=True, timeout=server.timeout)
     is_new = _review(toolset, server.definitions, options)
     write(f"updated {server.name}" if is_new else f"{server.name} has not changed")
     return 0
@@ -214,7 +244,7 @@ def _state(server: ConfiguredServer) -> dict[str, Any]:
         "state": problem or state,
         "error": problem or None,
         "remarks": remarks,
-        "tools": [{"name": name, "sha256": digest(tool)} for name, tool in server.definitions.items()],
+        "tools": [*server.definitions],
     }
 
 
@@ -283,51 +313,3 @@ def _find(name: str) -> ConfiguredServer:
     if name not in servers:
         raise CommandError(f"there is no server {name}", f"there are {', '.join(sorted(servers)) or 'none'}")
     return servers[name]
-
-
-def _entries(options: Namespace) -> dict[str, Any]:
-    """Return the entries of the servers to add, by name."""
-    if options.file is not None:
-        if options.command or options.url or options.env or options.header or options.login:
-            raise CommandError("--from takes everything but the NAME from the file")
-        return _from_file(options.file, options.name)
-    if options.name is None or bool(options.url) == bool(options.command):
-        raise CommandError("give a NAME, and a URL or -- COMMAND", "ask-tools mcp add --help")
-    if options.url and not options.url.startswith(("http://", "https://")):
-        raise CommandError(f"not a URL: {options.url}", f"a command follows --: -- {options.url}")
-    command, *arguments = options.command or [""]
-    if os.sep in command:
-        command = os.path.abspath(command)  # noqa: PTH100  (links stay)
-    entry = {"env": dict(options.env), "headers": dict(options.header), "login": options.login}
-    return {options.name: {"url": options.url, "command": command, "args": arguments, **entry}}
-
-
-def _from_file(path: Path, name: str | None) -> dict[str, Any]:
-    try:
-        document = _edit.read(path.read_text(encoding="utf-8-sig"), is_toml=path.suffix == ".toml")
-    except (OSError, ValueError) as failure:
-        raise CommandError(f"{path} cannot be read: {failure}") from failure
-    entries: dict[str, Any] = next((document[key] for key in _SECTIONS if isinstance(document.get(key), dict)), {})
-    folder = path.absolute().parent
-    project = str(folder.parent if folder.name.startswith(".") else folder)
-    selected = {key: in_project(entry, project) for key, entry in entries.items() if name in (None, key)}
-    if not selected:
-        raise CommandError(f"{path} has no {f'server {name}' if name else 'servers'}")
-    enabled = {key: entry for key, entry in selected.items() if not _is_disabled(key, entry, document)}
-    for key in selected.keys() - enabled.keys():
-        note(f"left out: {key} is disabled in {path}")
-    if not enabled:
-        raise CommandError(f"{path} has no server that is enabled", "enable it there, or add it by its command")
-    return enabled
-
-
-def _is_disabled(name: str, entry: Any, document: dict[str, Any]) -> bool:
-    """Return whether a client's file has disabled a server, in one of the words of the clients."""
-    return is_disabled(entry) or any(name in (document.get(key) or ()) for key in _DISABLED)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    match = re.fullmatch(r"([^:=\s]+)(?:=|\s*:\s*)(.*)", text, re.DOTALL)
-    if match is None:
-        raise ArgumentTypeError(f"expected KEY=VALUE, or 'KEY: VALUE' for a header, got {text!r}")
-    return match[1], match[2]

@@ -9,26 +9,24 @@ from contextlib import asynccontextmanager
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.subscriptions import ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Context, Result, ToolCall
 from tools_core.formats import mcp
-from tools_core.search import MATCHES, NAME
 from tools_core.text import closest, sendable
 from tools_mcp._server._elicitation import Elicitation, elicitation
+from tools_mcp._server._runs import identity
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable
 
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
     from tools_mcp._server._listing import Listed, Listing
-    from tools_mcp._server._runs import Run, Runs
+    from tools_mcp._server._runs import Runs
     from tools_runtime import Executor
 
 _NOT_KEPT = "[This client has no session on the server: jobs and sessions end with the call that starts them.]"
@@ -38,10 +36,13 @@ _MAX_REPORTS = 100  # progress reports queued for a slow client; the oldest are 
 class Calls:
     """Makes calls with an executor, each in the run of its client."""
 
-    def __init__(self, listing: Listing, executor: Executor, workspace: str | os.PathLike[str] | None) -> None:
+    def __init__(
+        self, listing: Listing, executor: Executor, workspace: str | os.PathLike[str] | None, advice: str
+    ) -> None:
         self._listing = listing
         self._executor = executor
         self._workspace = workspace
+        self._advice = advice
 
     async def make(self, ctx: ServerRequestContext[Runs, Any], params: CallToolRequestParams) -> dict[str, Any]:
         """Make a call, and return its result or the request to ask the user first.
@@ -56,14 +57,17 @@ class Calls:
             raise MCPError(INVALID_PARAMS, f"Unknown tool: {name}; {hint}")
         run = ctx.lifespan_context.of(ctx)
         run.packages.add(listed.tool.__module__.partition(".")[0])
-        asking = Elicitation(ctx, params, run)
-        token = elicitation.set(asking)
         # Text is parsed faster than a large tree of values is copied, which would hold up the other clients.
         arguments = None if params.arguments is None else json.dumps(params.arguments, ensure_ascii=False)
         call = ToolCall(str(ctx.request_id), listed.name, arguments)
+        asking = Elicitation(ctx, params, call, run, self._advice)
+        token = elicitation.set(asking)
         try:
             async with _progress(ctx) as report:
-                context = Context(workspace=self._workspace, run_id=run.id, on_progress=report, on_ask=asking.answer)
+                context = Context(
+                    workspace=self._workspace, state=identity(ctx), run_id=run.id, on_progress=report,
+                    on_ask=asking.answer,
+                )  # fmt: skip
                 result = await self._executor.acall(call, context=context)
         finally:
             elicitation.reset(token)  # a session keeps the context of its last message, and so the whole request
@@ -75,24 +79,9 @@ class Calls:
             if asking.obstacle:
                 result = Result.error(f"{result.error}\n{asking.obstacle}", type=result.error_type)
         answer = _encode(call, listed, result)
-        if self._listing.deferred and listed.name == NAME and result.ok:
-            await self._list_matches(ctx, run, result.metadata[MATCHES], answer)
         if listed.tool.stateful and run.ends and not run.is_kept:
             answer["content"].append({"type": "text", "text": _NOT_KEPT})
         return answer
-
-    async def _list_matches(
-        self, ctx: ServerRequestContext[Runs, Any], run: Run, names: Sequence[str], answer: dict[str, Any]
-    ) -> None:
-        """List the matches of `search_tools` from now on; a client without a session receives the definitions."""
-        if not run.is_kept:
-            answer["structuredContent"] = {"tools": [self._listing.listed[name].definition for name in names]}
-        elif not run.listed.issuperset(names):
-            run.listed.update(names)
-            if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
-                await ctx.session.send_tool_list_changed()
-            else:
-                await self._listing.changes.publish(ToolsListChanged())
 
 
 @asynccontextmanager

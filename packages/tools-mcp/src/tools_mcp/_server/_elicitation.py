@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from tools_core import ApprovalRequest, Question
+    from tools_core import ApprovalRequest, Question, ToolCall
     from tools_mcp._server._runs import Run
 
     Approved = str | Denial | None
@@ -58,7 +58,9 @@ class Elicitation:
 
     ctx: ServerRequestContext[Any, Any]
     params: CallToolRequestParams
+    call: ToolCall
     run: Run
+    advice: str
     next_round: InputRequiredResult | None = field(default=None, init=False)
     obstacle: str = field(default="", init=False)  # the reason why there is no answer
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop, init=False)
@@ -76,9 +78,11 @@ class Elicitation:
 
     async def approve(self, request: ApprovalRequest) -> Approved:
         """Return the scope of the user's approval, a refusal, or None if there is no answer yet."""
+        is_part = (request.call.id, request.call.name) != (self.call.id, self.call.name)
+        approving = self._approve_part(request) if is_part else self._approve(request)
         if get_ident() == self._thread:
-            return await self._approve(request)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._approve_part(request), self._loop))
+            return await approving
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(approving, self._loop))
 
     async def _approve_part(self, request: ApprovalRequest) -> Approved:
         """Approve a call that another call runs, such as `run_code`: no round may repeat it."""
@@ -92,7 +96,7 @@ class Elicitation:
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, default=str, indent=2)
         scopes = [scope for scope in request.scopes if self.run.is_kept or scope != "run"]
         call = request.key.rpartition(".")[2]  # without the run, which is another one in the next round
-        ways, response, self.obstacle = self._advice(request.call.name), None, ""
+        ways, response, self.obstacle = self._ways(request.call.name), None, ""
         if not self.can_ask:
             self.obstacle = _NO_ELICITATION
         elif len(arguments) > _MAX_SHOWN:
@@ -107,19 +111,12 @@ class Elicitation:
         self.obstacle = self.obstacle and f"{self.obstacle} {ways}"
         return None if response is None else _read(response, scopes, ways)
 
-    def _advice(self, name: str) -> str:
+    def _ways(self, name: str) -> str:
         """Return the ways to allow a call without a question."""
-        others = f"uses `Server(allow=[{name!r}])` in Python, or a rule in a policy file (`ask-tools policy --help`)."
-        if self.ctx.request is not None:  # over HTTP, where the client does not start the server
-            return f"To allow such calls, its user adds `--allow {name}` to `ask-tools serve --http`; or {others}"
         params = self.ctx.session.client_params
         name_of_client = params.client_info.name.lower() if params else ""
         client = next((client for word, client in _CLIENTS.items() if word in name_of_client), "CLIENT")
-        return (
-            f"To allow such calls, the user runs `ask-tools mcp install {client} -- --allow {name}` (with the --name "
-            f'or --project of the entry, if it has one); or adds "--allow", "{name}" to the arguments of `ask-tools '
-            f"serve` in the configuration of the client; or {others}"
-        )
+        return self.advice.format(tool=name, client=client)
 
     def answer(self, question: Question) -> str | None:
         """Return the user's answer to a question of a tool, or None; called in the thread of the tool, which waits."""

@@ -1,4 +1,4 @@
-"""The server over HTTP: authentication, checks of requests, and shutdown."""
+"""The server over HTTP: authentication, checks of requests, connections, and shutdown."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import hmac
 import json
 import logging
 import re
+import resource
 import socket
 import sys
 from contextlib import suppress
@@ -20,8 +21,7 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-
-from tools_mcp._server._limits import LimitedProtocol, RequestLimits
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +33,33 @@ if TYPE_CHECKING:
 
 _GRACE = 3  # seconds for calls to end after SIGTERM
 _BACKLOG = 32  # connections; asyncio accepts as many at once, and logs an error for each without a descriptor
-_MAX_SESSIONS = 2_500  # of which few are idle
+_MAX_CONNECTIONS = 2_000  # or half of the descriptors, since tools need some
+_MAX_SESSIONS = 2_500
 _SESSION_LIMIT = 600.0  # seconds without a request
+
+_HTTPProtocol: Any = AutoHTTPProtocol  # the class that uvicorn has chosen
+
+
+class Connection(_HTTPProtocol):  # type: ignore[misc]  # uvicorn has a protocol for each parser
+    """A connection; if there are too many, one that waits for its client is closed for it.
+
+    Anyone who can reach the port could hold all descriptors otherwise: uvicorn refuses requests beyond a limit, but
+    closes no connection that has sent none.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Make room for the connection."""
+        super().connection_made(transport)
+        limit = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, _MAX_CONNECTIONS)
+        if len(self.connections) > limit:
+            next(filter(_is_waiting, self.connections - {self}), self).transport.close()
+
+
+def _is_waiting(connection: Any) -> bool:
+    """Return whether the client has to send more of a request."""
+    cycle = connection.cycle
+    is_unfinished = cycle is None or cycle.response_complete or cycle.more_body
+    return is_unfinished and not connection.transport.is_closing()
 
 
 class OneToken:
@@ -72,7 +97,6 @@ def make_app(
         session_idle_timeout=_SESSION_LIMIT,
         max_sessions=_MAX_SESSIONS,
     )
-    app.add_middleware(RequestLimits, manager=lowlevel.session_manager)
     app.add_exception_handler(ClientDisconnect, lambda *_: Response(status_code=400))  # not an error of the server
     return app
 
@@ -94,7 +118,7 @@ def run(app: Starlette, host: str, port: int, close: Callable[[], None], token: 
             entry = {"url": url, "headers": {"Authorization": f"Bearer {token}"}}
             sys.stderr.write(f"Clients send this token: {json.dumps({'mcpServers': {'ask-tools': entry}})}\n")
         config = uvicorn.Config(
-            app, http=LimitedProtocol, backlog=_BACKLOG, log_level="warning", access_log=False, server_header=False,
+            app, http=Connection, backlog=_BACKLOG, log_level="warning", access_log=False, server_header=False,
             timeout_graceful_shutdown=_GRACE,
         )  # fmt: skip
         logging.getLogger("uvicorn.error").addFilter(_is_not_cancelled)

@@ -1,9 +1,8 @@
-"""`Listing`: the tools as clients see them, in pages, and notices of changes."""
+"""`Listing`: the tools as clients see them, and notices of changes."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import fnmatch
 import re
 import sys
@@ -16,17 +15,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 from mcp.server.subscriptions import InMemorySubscriptionBus, ToolsListChanged
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
 
 from tools_core import DefinitionError, Registry, Tool, ToolError, UnknownToolError, schema
 from tools_core.formats import mcp
-from tools_core.search import NAME, ToolSearch, package_of
+from tools_mcp._server._defaults import with_defaults
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-PAGE = 1_000  # tools: many clients read the first page only
 _INTERVAL = 0.5  # seconds between checks, each of which takes 0.2 ms
 
 
@@ -58,20 +54,15 @@ class Listing:
 
     `tools` has them by their own names, `listed` by their names on the wire, in alphabetical order. `changes` has an
     event when tools have come or gone: a package was installed or removed, a tool registered or unregistered.
-
-    If the tools are `deferred`, a client lists the tool `search_tools` and its matches.
     """
 
-    def __init__(
-        self, tools: Mapping[str, Tool] | None, only: Sequence[str] | None, *, read_only: bool, deferred: bool
-    ) -> None:
+    def __init__(self, tools: Mapping[str, Tool] | None, only: Sequence[str] | None, *, read_only: bool) -> None:
         self._installed: Registry | None = None
         if tools is None:
             tools = self._installed = Registry()
         self._source = tools
         self._only = only
         self._read_only = read_only
-        self.deferred = deferred
         self._reading = anyio.Lock()
         self._stamps: list[int] = []
         self._is_read = False
@@ -105,19 +96,6 @@ class Listing:
         """Return the input schema of a tool that was listed."""
         return self.listed[name].definition["inputSchema"] if name in self.listed else None
 
-    def page(self, cursor: str | None, matches: Container[str]) -> dict[str, Any]:
-        """Return one page, as `tools/list` has it, of deferred tools only `matches`; MCPError for an unknown cursor."""
-        try:
-            last = base64.b64decode(cursor or "", altchars=b"-_", validate=True).decode()
-        except ValueError:
-            message = "Invalid cursor: it is not one that tools/list returned; leave it out to start over"
-            raise MCPError(INVALID_PARAMS, message) from None
-        names = [name for name in self.listed if name > last and (not self.deferred or name in matches)]
-        page: dict[str, Any] = {"tools": [self.listed[name].definition for name in names[:PAGE]]}
-        if len(names) > PAGE:
-            page["nextCursor"] = base64.urlsafe_b64encode(names[PAGE - 1].encode()).decode()
-        return page
-
     def _read(self) -> bool:
         """Read the tools, and return whether they have changed."""
         if self._installed is not None:
@@ -133,14 +111,7 @@ class Listing:
         if tools == self._read_tools:
             return False
         self._read_tools = dict(tools)
-        listed = _listed(tools)
-        if self.deferred:
-            listed.pop(NAME, None)  # the tool of the server has this name
-            packages = {name: package_of(self._source, item.name, item.tool) for name, item in listed.items()}
-            search = ToolSearch({name: item.tool for name, item in listed.items()}, packages).tool
-            tools[NAME] = search
-            listed |= _listed({NAME: search})
-        self.listed = dict(sorted(listed.items()))
+        self.listed = dict(sorted(_listed(tools).items()))
         for gone in self.tools.keys() - tools.keys():
             del self.tools[gone]
         self.tools.update(tools)
@@ -172,19 +143,21 @@ def _listed(tools: Mapping[str, Tool]) -> dict[str, Listed]:
     definitions = mcp.definitions({**tool.definition, "name": name} for name, tool in tools.items())
     pairs = zip(definitions, tools.items(), strict=True)
     return {
-        definition["name"]: Listed(name, tool, {**definition, "title": _title(name), **_wrapped(definition, tool)})
+        definition["name"]: Listed(name, tool, {**definition, "title": _title(name), **_schemas(definition, tool)})
         for definition, (name, tool) in pairs
     }
 
 
-def _wrapped(definition: dict[str, Any], tool: Tool) -> dict[str, Any]:
-    """Return the schema of the object that has other output as `result`: the protocol has objects alone."""
+def _schemas(definition: dict[str, Any], tool: Tool) -> dict[str, Any]:
+    """Return the schemas of a tool; output that is no object is `result` of one, for the protocol has objects alone."""
+    schemas = {"inputSchema": with_defaults(definition["inputSchema"])}
     output = tool.output_schema
     if output is None or "outputSchema" in definition:
-        return {}
+        return schemas
     shared = {key: output[key] for key in ("$defs", "definitions") if key in output}
     part = {key: value for key, value in output.items() if key not in shared}
-    return {"outputSchema": {"type": "object", "properties": {"result": part}, "required": ["result"], **shared}}
+    wrapped = {"type": "object", "properties": {"result": part}, "required": ["result"], **shared}
+    return schemas | {"outputSchema": wrapped}
 
 
 def _title(name: str) -> str:

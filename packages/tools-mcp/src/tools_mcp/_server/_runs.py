@@ -14,8 +14,6 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import principal_components
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from tools_core.search import NAME
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -34,7 +32,6 @@ class Run:
     is_kept: bool = True
     id: str = field(default_factory=lambda: urandom(8).hex(), init=False)
     packages: set[str] = field(default_factory=set, init=False)
-    listed: set[str] = field(default_factory=lambda: {NAME}, init=False)  # of deferred tools
 
     @property
     def ends(self) -> list[Callable[[str], object]]:
@@ -74,6 +71,13 @@ class Runs:
         """End all runs, with the connection or the server."""
         while self._kept:
             await self._kept.popitem()[1].end()
+
+
+def identity(ctx: ServerRequestContext[Any, Any]) -> dict[str, Any]:
+    """Return the name that the `client` gives itself, and the `user` of an access token."""
+    params, token = ctx.session.client_params, get_access_token()
+    client = {"client": params.client_info.name} if params is not None else {}
+    return client | ({"user": token.subject} if token is not None and token.subject is not None else {})
 
 
 def _client(ctx: ServerRequestContext[Any, Any]) -> Hashable | None:

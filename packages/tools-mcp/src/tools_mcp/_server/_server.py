@@ -14,7 +14,15 @@ from mcp.server.lowlevel import NotificationOptions
 from mcp.server.lowlevel import Server as LowLevelServer
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
-from mcp_types import SERVER_INFO_META_KEY, ListPromptsResult, ListResourcesResult, NotificationParams
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_REQUEST,
+    SERVER_INFO_META_KEY,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    NotificationParams,
+)
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tools_core import Registry, Tool
@@ -23,9 +31,10 @@ from tools_mcp._server._approvals import ClientApprovals
 from tools_mcp._server._calls import Calls
 from tools_mcp._server._elicitation import approver
 from tools_mcp._server._listing import Listing
+from tools_mcp._server._reading import complete, read_params
 from tools_mcp._server._runs import Runs
 from tools_runtime import Approvals, Executor, Policy
-from tools_runtime.plugins import LoopDetector, OutputBudget
+from tools_runtime.plugins import OutputBudget
 
 if TYPE_CHECKING:
     import os
@@ -42,6 +51,10 @@ _ADDED: dict[str, dict[str, Any]] = {
     "tools/call": {"resultType": "complete"},
     "tools/list": {"resultType": "complete", "ttlMs": 10_000, "cacheScope": "private"},
 }
+_ADVICE = (
+    "To allow such calls, the owner of the server uses `Server(allow=['{tool}'])`, or a rule in a policy file "
+    "(`ask-tools policy --help`)."
+)
 
 
 class Server:
@@ -51,7 +64,6 @@ class Server:
         tools: A registry or other mapping, or a sequence of tools; by default what is installed.
         only: Patterns of the tools that are served, as for `Registry.select`; by default all.
         read_only: Whether to serve only tools that are annotated as read-only.
-        deferred: Whether clients list only `search_tools` and its matches, so that many tools fit in a small window.
         policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
         allow: Names or patterns of tools whose calls need no approval.
         name: The name of the server.
@@ -60,7 +72,10 @@ class Server:
         workspace: The folder that file tools are confined to; by default they decide.
         timeout: Seconds that a call may take where its tool sets no limit; None for no limit.
         output_budget: The number of characters of one result that a client receives, or None.
-        loop_detection: Warn a model that repeats the same call with the same result. Off, because clients may poll.
+        hooks: More plugins, the outermost first, such as `tools_runtime.plugins.AuditLog`. The state of a context has
+            the name of the `client`, and with OAuth its `user`.
+        advice: How a user allows calls of `{tool}`, for a client that cannot ask. `{client}` is the name of this client
+            for `ask-tools mcp install`.
 
     `lowlevel` is the server of the SDK, for what this class does not offer.
     """
@@ -71,7 +86,6 @@ class Server:
         *,
         only: Sequence[str] | None = None,
         read_only: bool = False,
-        deferred: bool = False,
         policy: Any = None,
         allow: Sequence[str] = (),
         name: str = "ask-tools",
@@ -80,7 +94,8 @@ class Server:
         workspace: str | os.PathLike[str] | None = None,
         timeout: float | None = 120.0,
         output_budget: int | None = 30_000,
-        loop_detection: bool = False,
+        hooks: Sequence[Any] = (),
+        advice: str = _ADVICE,
     ) -> None:
         if isinstance(only, str) or isinstance(allow, str):
             raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
@@ -91,11 +106,9 @@ class Server:
             for tool in tools:
                 registry.register(tool)
             tools = registry
-        self._listing = Listing(tools, only, read_only=read_only, deferred=deferred)
+        self._listing = Listing(tools, only, read_only=read_only)
         self._listen = ListenHandler(self._listing.changes)
-        hooks: list[Any] = [] if output_budget is None else [OutputBudget(output_budget, max_stored=1)]
-        if loop_detection:
-            hooks.append(LoopDetector())
+        hooks = [*hooks, *([] if output_budget is None else [OutputBudget(output_budget, max_stored=1)])]
         policy = Policy() if policy is None else policy
         owner = getattr(policy, "approvals", None)
         executor = Executor(
@@ -113,9 +126,10 @@ class Server:
             lifespan=self._lifespan,
             get_tool_input_schema=self._listing.schema,
             on_list_resources=_no_resources,  # clients ask for them, whatever a server offers
+            on_list_resource_templates=_no_templates,
             on_list_prompts=_no_prompts,
             on_list_tools=self._list,  # type: ignore[arg-type]  # a dict is a result as well
-            on_call_tool=Calls(self._listing, executor, workspace).make,  # type: ignore[arg-type]
+            on_call_tool=Calls(self._listing, executor, workspace, advice).make,  # type: ignore[arg-type]
             on_subscriptions_listen=self._listen,
         )
         self.lowlevel.add_notification_handler("notifications/initialized", NotificationParams, self._accompany)
@@ -195,20 +209,26 @@ class Server:
             unsubscribe()
             await ctx.lifespan_context.end(ctx)
 
-    async def _list(self, ctx: ServerRequestContext[Runs, Any], params: PaginatedRequestParams) -> dict[str, Any]:
+    async def _list(self, _ctx: ServerRequestContext[Runs, Any], _params: PaginatedRequestParams) -> dict[str, Any]:
+        """List all tools at once: many clients read the first page only."""
         await self._listing.refresh()
-        return self._listing.page(params.cursor, ctx.lifespan_context.of(ctx).listed)
+        return {"tools": [listed.definition for listed in self._listing.listed.values()]}
 
     async def _answer(self, ctx: ServerRequestContext[Runs, Any], call_next: CallNext) -> HandlerResult:
         """Answer `tools/list` and `tools/call` without the SDK's models.
 
         The SDK would validate each definition and result again, which takes longer than making them.
         """
-        if ctx.method not in _ADDED or ctx.session.client_capabilities is None:
+        if ctx.method == "initialize" and isinstance(ctx.params, dict):
+            complete(ctx.params)
+        is_introduced = ctx.session.client_capabilities is not None
+        if not is_introduced and ctx.method in _ADDED and ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
+            raise MCPError(INVALID_REQUEST, "send `initialize` before other requests")
+        if ctx.method not in _ADDED or not is_introduced:
             return await call_next(ctx)  # without capabilities, the SDK returns an error
         entry = self.lowlevel.get_request_handler(ctx.method)
         assert entry is not None  # noqa: S101  (one of ours)
-        result: Any = await entry.handler(ctx, entry.params_type.model_validate(ctx.params or {}, by_name=False))
+        result: Any = await entry.handler(ctx, read_params(entry.params_type, ctx.params or {}))
         if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             return dict(result)
         return {**_ADDED[ctx.method], **result, "_meta": {**result.get("_meta", {}), **self._info}}
@@ -216,6 +236,10 @@ class Server:
 
 async def _no_resources(*_: object) -> ListResourcesResult:
     return ListResourcesResult(resources=[])
+
+
+async def _no_templates(*_: object) -> ListResourceTemplatesResult:
+    return ListResourceTemplatesResult(resource_templates=[])
 
 
 async def _no_prompts(*_: object) -> ListPromptsResult:

@@ -12,15 +12,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import ObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCNotification,
-    JSONRPCRequest,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+
+from tools_mcp._server._reading import parts_of, read_message, refusal
 
 if TYPE_CHECKING:
     import io
@@ -28,7 +22,6 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server as LowLevelServer
 
 _CHECK = 0.5  # seconds between checks whether the client reads
-_NOT_A_MESSAGE = ErrorData(code=PARSE_ERROR, message="not a JSON-RPC message; send one a line")
 
 
 async def serve(lowlevel: LowLevelServer[Any]) -> None:
@@ -80,11 +73,11 @@ async def _writer(sink: io.FileIO) -> asyncio.StreamWriter:
 
 
 class _Outgoing(ObjectSendStream[SessionMessage]):
-    """Writes messages as lines, to a pipe or a file; knows which calls are not answered yet."""
+    """Writes messages as lines, to a pipe or a file; knows which requests are not answered yet."""
 
     def __init__(self, writer: asyncio.StreamWriter | io.FileIO) -> None:
         self._writer = writer
-        self._unanswered: set[Any] = set()  # calls of the client
+        self._unanswered: set[Any] = set()  # requests of the client
         self._unanswered_of_server: set[Any] = set()
         self._changed = asyncio.Event()
         self._has_ended = False
@@ -109,7 +102,7 @@ class _Outgoing(ObjectSendStream[SessionMessage]):
 
     def note(self, message: Any) -> None:
         """Note a message of the client."""
-        if isinstance(message, JSONRPCRequest) and message.method == "tools/call":
+        if isinstance(message, JSONRPCRequest) and message.method != "subscriptions/listen":  # which has no end
             self._unanswered.add(message.id)
         elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             self._unanswered.discard((message.params or {}).get("requestId"))
@@ -117,7 +110,7 @@ class _Outgoing(ObjectSendStream[SessionMessage]):
             self._unanswered_of_server.discard(message.id)
 
     async def finish(self) -> None:
-        """Wait until all calls of the client are answered, unless one waits for the client, which has gone."""
+        """Wait until all requests of the client are answered, unless one waits for the client, which has gone."""
         self._has_ended = True
         while self._unanswered and not self._unanswered_of_server:
             if isinstance(self._writer, asyncio.StreamWriter) and self._writer.is_closing():
@@ -135,11 +128,12 @@ async def _read(
 ) -> None:
     async with messages:
         async for line in lines:
-            try:
-                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-            except ValueError:
-                await write.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=_NOT_A_MESSAGE)))
-            else:
-                write.note(message)
-                await messages.send(SessionMessage(message))
+            for part in parts_of(line):
+                try:
+                    message = read_message(part)
+                except (ValueError, RecursionError):
+                    await write.send(SessionMessage(refusal(part)))
+                else:
+                    write.note(message)
+                    await messages.send(SessionMessage(message))
         await write.finish()
