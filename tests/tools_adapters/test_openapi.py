@@ -49,6 +49,7 @@ DOCUMENT = {
         "/large": {"get": {"operationId": "large"}},
         "/move": {"get": {"operationId": "move"}},
         "/slow": {"get": {"operationId": "slow"}},
+        "/cut": {"get": {"operationId": "cut"}},
         "/picture": {"get": {"operationId": "picture"}},
     },
     "components": {
@@ -90,7 +91,7 @@ def api():
             self.send_header("Content-Type", media_type)
             if status == 302:
                 self.send_header("Location", "http://elsewhere.invalid/")
-            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Length", str(len(data) + (self.path == "/cut")))
             self.end_headers()
             with contextlib.suppress(ConnectionError):
                 self.wfile.write(data)
@@ -115,7 +116,7 @@ def tools(api):
 
 
 def test_an_operation_is_a_tool_with_its_name_parameters_and_effects(tools):
-    assert set(tools) == {"getPet", "deletePet", "listPets", "post_pets", "large", "move", "slow", "picture"}
+    assert set(tools) == {"getPet", "deletePet", "listPets", "post_pets", "large", "move", "slow", "cut", "picture"}
     assert (tools["getPet"].description, tools["getPet"].read_only) == ("Read a pet.", True)
     assert [tool.name for tool in tools.values() if tool.requires_approval] == ["deletePet", "post_pets"]
     schema = tools["post_pets"].input_schema
@@ -156,6 +157,8 @@ def test_failures_are_errors_with_the_status_and_the_text(tools):
     assert missing.error.startswith("HTTP 404 Not Found\n")
     assert tools["move"].call({}).error.startswith("HTTP 302 Found to http://elsewhere.invalid/")
     assert "days" not in tools["getPet"].call({}).error
+    cut = tools["cut"].call({})
+    assert (cut.error_type, cut.error.partition(":")[0]) == ("connection_error", "cut failed")
 
 
 def test_a_large_response_is_cut_and_a_picture_is_a_picture(tools):

@@ -144,7 +144,7 @@ def test_inherited_functions_count_and_private_and_class_methods_do_not():
 
 def test_string_annotations_are_resolved():
     namespace = {"StrictToolset": StrictToolset}
-    exec(  # noqa: S102  (a separate module with string annotations)
+    exec(
         "from __future__ import annotations\nfrom typing import Annotated\n"
         "class Late(StrictToolset, name='Late', description='Late.'):\n"
         "    def f(self, x: Annotated[int, 'a number']) -> str: return str(x)\n",
@@ -162,7 +162,7 @@ def test_the_documented_example_prints_its_output(capsys):
     (block,) = re.findall(
         r"^```python\n((?:(?!```).)*?tools_adapters\.rigging.*?)^```$", page, re.DOTALL | re.MULTILINE
     )
-    exec(block, {"__name__": "example"})  # noqa: S102  (our own page)
+    exec(block, {"__name__": "example"})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^#> (.*)$", block, re.MULTILINE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 
 import httpx2
 import pytest
@@ -328,7 +329,14 @@ REFERENCES = [
     ({"x": {"type": "string", "pattern": r"^\p{L}+$"}}, {"x": "é"}, {"x": []}),
     ({"x": {"type": "string", "enum": []}}, {"x": "a"}, {"x": []}),
     ({"x": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}, {"x": 1}, {"x": 0}),
+    ({"x": {"$ref": "#/components/schemas/A", "nullable": True}}, {"x": None}, {"x": 3}),
+    ({"x": {"type": "string", "default": None}}, {"x": "a"}, {"x": []}),
     ({"x": {"enum": [{"example": 1, "nullable": 2}]}}, {"x": {"example": 1, "nullable": 2}}, {"x": {}}),
+    # As YAML reads `enum: [2026-01-31]`, `default: 2026-01-31`, `enum: [1, on, null]`, and dates in examples.
+    ({"x": {"type": "string", "enum": [date(2026, 1, 31)]}}, {"x": "2026-01-31"}, {"x": "2026-01-30"}),
+    ({"x": {"type": "string", "default": date(2026, 1, 31), "example": date(2026, 1, 31)}}, {"x": "a"}, {"x": 1}),
+    ({"x": {"type": "string", "nullable": True, "enum": [1, True, None]}}, {"x": "1"}, {"x": "2"}),
+    ({"x": {"type": "integer", "enum": [1, 2]}}, {"x": 1}, {"x": "one"}),
 ]
 
 
@@ -338,6 +346,16 @@ def test_schemas_keep_their_meaning(properties, good, bad):
     request = sent(operation, good, components={"schemas": SCHEMAS})
     assert json.loads(request.content) == good
     assert sent(operation, bad, components={"schemas": SCHEMAS}).error_type == "validation_error"
+
+
+def test_a_patch_described_as_an_object_is_sent_as_a_merge_patch():
+    kinds = ["application/json-patch+json", "application/merge-patch+json"]  # as Kubernetes describes both
+    content = {kind: {"schema": {"type": "object"}} for kind in kinds}
+    request = sent({"requestBody": {"required": True, "content": content}}, {"body": {"a": 1}}, method="patch")
+    assert request.headers["content-type"] == "application/merge-patch+json"
+    content[kinds[0]] = {"schema": {"type": "array", "items": {}}}
+    request = sent({"requestBody": {"required": True, "content": content}}, {"body": [{}]}, method="patch")
+    assert request.headers["content-type"] == "application/json-patch+json"
 
 
 def test_a_body_of_several_parts_is_one_object():
@@ -389,9 +407,25 @@ def test_credentials_are_sent_by_the_names_of_their_schemes(auth, security, chec
     assert check(sent(operation, {}, method="get", components={"securitySchemes": SCHEMES}, auth=auth))
 
 
+@pytest.mark.parametrize("token", ["s\n", " s \r\n", "Bearer s", "bearer  s\n"])
+def test_a_token_as_a_file_or_a_page_has_it_is_sent_plainly(token):
+    components = {"securitySchemes": SCHEMES}
+    request = sent({"security": [{"bearer": []}]}, {}, components=components, auth={"bearer": token})
+    assert request.headers["authorization"] == "Bearer s"
+    assert sent({}, {}, headers={"X-Key": f"{token}\n"}).headers["x-key"] == token.strip()
+
+
+@pytest.mark.parametrize("options", [{"auth": {"bearer": "hush\nX: y"}}, {"headers": {"X-Key": "hush\nX: y"}}])
+def test_a_credential_that_no_header_can_have_is_refused_without_its_value(options):
+    with pytest.raises(ValueError, match="has a line break") as caught:
+        operations({"/a": {"get": {}}}, components={"securitySchemes": SCHEMES}, **options)
+    assert "hush" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("auth", "message"),
     [
+        ({"bearer": " "}, "a text: the token"),
         ({"bear": "s"}, "no security scheme 'bear'; it has key"),
         ({"basic": "s"}, "a user and a password"),
         ({"mtls": "s"}, "mutualTLS"),
@@ -446,3 +480,268 @@ def test_parameters_of_one_name_stay_apart():
     arguments = {"id": "p", "query_id": "q", "filter_x": "f"}
     request = sent(operation, arguments, path="/a/{id}", method="get")
     assert str(request.url) == "https://api.test/v1/a/p?id=q&filter%5Bx%5D=f"
+
+
+INHERITANCE = {
+    "Pet": {
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"type": "string"}},
+        "discriminator": {"propertyName": "kind"},
+        "oneOf": [{"$ref": "#/components/schemas/Cat"}, {"$ref": "#/components/schemas/Dog"}],
+    },
+    "Cat": {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"properties": {"lives": {"type": "integer"}}}]},
+    "Dog": {"allOf": [{"$ref": "#/components/schemas/Pet"}, {"properties": {"barks": {"type": "boolean"}}}]},
+    "Loop": {"allOf": [{"$ref": "#/components/schemas/Loop"}, {"properties": {"n": {"type": "integer"}}}]},
+    "Tree": {
+        "type": "object",
+        "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}}},
+    },
+    "Either": {"anyOf": [{"$ref": "#/components/schemas/Either"}, {"type": "string"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "bad"),
+    [
+        ("Pet", {"body": {"kind": "cat", "lives": 9}}, {"body": {"lives": 9}}),
+        ("Cat", {"kind": "cat", "lives": 9}, {"kind": "cat", "lives": "many"}),
+        ("Loop", {"n": 1}, {"n": "x"}),
+        ("Tree", {"children": [{"children": []}]}, {"children": [{"children": 3}]}),
+    ],
+)
+def test_a_schema_may_be_a_part_of_itself(name, arguments, bad):
+    operation = body({"$ref": f"#/components/schemas/{name}"})
+    request = sent(operation, arguments, components={"schemas": INHERITANCE})
+    assert json.loads(request.content) == arguments.get("body", arguments)
+    assert sent(operation, bad, components={"schemas": INHERITANCE}).error_type == "validation_error"
+
+
+def test_a_schema_that_only_refers_to_itself_leaves_the_others():
+    good = {"get": {"operationId": "good"}}
+    either = {"post": {"operationId": "either", **body({"$ref": "#/components/schemas/Either"})}}
+    loop = {"post": {"operationId": "bad", **body({"$ref": "#/components/schemas/Self"})}}
+    components = {"schemas": {**INHERITANCE, "Self": {"$ref": "#/components/schemas/Self"}}}
+    tools = operations({"/a": good, "/b": loop, "/c": either}, components=components)
+    assert {"good"} <= {tool.name for tool in tools}
+    assert "bad (POST /b): a reference leads back to itself" in tools.problems
+
+
+ODD = [  # as generators and people write them
+    ("/a", {"parameters": None, "requestBody": None, "security": None, "tags": None}, {}, "/v1/a"),
+    ("/a", parameter("query", LIST, style=None, explode=None), {"p": ["a", "b"]}, "/v1/a?p=a&p=b"),
+    ("/a", parameter("query", LIST, style="FORM"), {"p": ["a"]}, "/v1/a?p=a"),
+    ("/a?x=1", parameter("query", LIST), {"p": ["a"]}, "/v1/a?x=1&p=a"),
+    ("/a#Target=B", parameter("query", LIST), {"p": ["a"]}, "/v1/a?p=a"),
+    ("/{p}:cancel", parameter("path", {"type": "string"}), {"p": "7"}, "/v1/7:cancel"),
+    ("/{p}-x.json", parameter("path", {"type": "integer"}), {"p": 7}, "/v1/7-x.json"),
+    ("/a", {"parameters": [{"name": "p", "in": "query"}]}, {"p": "a b"}, "/v1/a?p=a%20b"),
+    ("/a", {"parameters": [{"name": "p", "in": "query", "type": "integer"}]}, {"p": 5}, "/v1/a?p=5"),
+    ("/a", parameter("query", {"type": "string", "pattern": "/^[a-z]+$/i"}), {"p": "Abc"}, "/v1/a?p=Abc"),
+    ("/a", parameter("query", {"type": "integer", "minimum": "1"}), {"p": 5}, "/v1/a?p=5"),
+    ("/a", parameter("query", LIST, name="ids[]"), {"ids": ["a"]}, "/v1/a?ids%5B%5D=a"),
+]
+
+
+@pytest.mark.parametrize(("path", "operation", "arguments", "target"), ODD)
+def test_an_odd_operation_that_can_be_sent_is_sent(path, operation, arguments, target):
+    request = sent(operation, arguments, path=path, method="get")
+    assert request.url.raw_path.decode() == target
+
+
+@pytest.mark.parametrize(("identifier", "name"), [(5, "get_a"), ("получить", "get_a"), ("Get it (v2)", "Get_it__v2_")])
+def test_an_odd_identifier_becomes_a_legible_name(identifier, name):
+    assert [tool.name for tool in operations({"/a": {"get": {"operationId": identifier}}})] == [name]
+
+
+def test_only_paths_are_operations():
+    tools = operations({"/a": {"get": {}}, "x-more": {"get": {}}, "b": {"get": {}}, "/c": {"query": {}}})
+    assert [tool.name for tool in tools] == ["get_a", "query_c"]
+    assert tools.problems == ["b: a path begins with /"]
+    assert tools[1].read_only
+
+
+def test_definitions_inside_of_a_schema_are_found():
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/X"}}, "$defs": {"X": {"type": "integer"}}}
+    assert sent(body(schema), {"x": 3}).content == b'{"x":3}'
+    assert sent(body(schema), {"x": "a"}).error_type == "validation_error"
+
+
+def test_the_server_decides_between_alternatives_that_overlap():
+    parts = [{"type": "object", "properties": {name: {"type": "string"}}} for name in "ab"]
+    assert sent(body({"oneOf": parts}), {"body": {"a": "x", "b": "y"}}).content == b'{"a":"x","b":"y"}'
+
+
+def test_a_server_with_a_query_is_refused():
+    with pytest.raises(ValueError, match="has a query: pass base_url without it"):
+        operations({"/a": {"get": {}}}, servers=[{"url": "https://a.test/?key=1"}])
+
+
+def test_an_enumeration_has_no_value_twice():
+    values = ["a", "b", "a", 1, True, 1]
+    [operation_tool] = operations({"/a": {"get": parameter("query", {"enum": values})}})
+    assert operation_tool.input_schema["properties"]["p"]["enum"] == ["a", "b", 1, True]
+
+
+def answered(response):
+    """The result of a call that gets this response."""
+    client = httpx2.Client(transport=httpx2.MockTransport(lambda _: response))
+    document = {"openapi": "3.0.3", "servers": SERVERS, "paths": {"/a": {"get": {"operationId": "f"}}}}
+    return from_openapi(document, client=client)[0].call({})
+
+
+@pytest.mark.parametrize(
+    ("media_type", "content", "output"),
+    [
+        ("application/json; charset=utf8mb4", b'{"a":1}', {"a": 1}),
+        ("application/json; charset=base64", b'{"a":1}', {"a": 1}),
+        ("text/plain; charset=idna", b"a", "a"),
+        ("application/json; charset=utf-8", b'\xef\xbb\xbf{"a":1}', {"a": 1}),
+        ("Application/JSON", b'{"a":1}', {"a": 1}),
+        ("application/x-www-form-urlencoded", b"a=1", "a=1"),
+        ("application/yaml", b"a: 1", "a: 1"),
+        ("application/json", b"[" * 50_000, "[" * 50_000),
+    ],
+)
+def test_a_response_is_read_in_every_common_form(media_type, content, output):
+    assert answered(httpx2.Response(200, content=content, headers={"content-type": media_type})).output == output
+
+
+class Interrupted(httpx2.SyncByteStream):
+    """A body that ends with an exception."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __iter__(self):
+        yield b'{"a":'
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("stream", "headers", "text"),
+    [
+        (Interrupted(httpx2.ReadTimeout("slow")), {}, "f was not answered in time"),
+        (Interrupted(httpx2.RemoteProtocolError("closed")), {}, "f failed: closed"),
+        (httpx2.ByteStream(b"no gzip"), {"content-encoding": "gzip"}, "f failed: Error -3"),
+    ],
+)
+def test_a_response_that_fails_half_way_is_a_failure_of_the_connection(stream, headers, text):
+    assert text in answered(httpx2.Response(200, stream=stream, headers=headers)).error
+
+
+BINARY = {"type": "string", "format": "binary"}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [BINARY, {"type": "null"}]},
+        {"anyOf": [{"type": "string", "contentMediaType": "application/octet-stream"}, {"type": "null"}]},
+        {"anyOf": [{"type": "array", "items": BINARY}, {"type": "null"}]},
+        {"oneOf": [BINARY, {"type": "array", "items": BINARY}]},
+        {"format": "binary"},
+        {"type": "file"},
+    ],
+)
+def test_an_optional_file_is_sent_as_a_file(workspace, schema):
+    (workspace / "a.png").write_bytes(b"\x89PNG")
+    operation = body({"type": "object", "properties": {"f": schema}}, "multipart/form-data")
+    value = ["a.png"] if "array" in str(schema) else "a.png"
+    request = sent(operation, {"f": value}, context=Context(workspace=workspace))
+    assert b'filename="a.png"' in request.content
+
+
+@pytest.mark.parametrize("names", [["At", "At<", "At>"], ["城市", "日期", "页"], ["q" * 70, "q" * 80, "q" * 90]])
+def test_parameters_with_similar_names_are_all_sent(names):
+    requests = []
+    parameters = [{"name": name, "in": "query", "schema": {"type": "string"}} for name in names]
+    [operation_tool] = operations({"/a": {"get": {"operationId": "f", "parameters": parameters}}}, requests)
+    properties = operation_tool.input_schema["properties"]
+    assert [value["description"] for value in properties.values()] == names
+    assert max(map(len, properties)) <= 64
+    operation_tool.call(dict.fromkeys(properties, "x"))
+    assert list(requests[0].url.params) == names
+
+
+@pytest.mark.parametrize("part", [{"properties": []}, {"properties": None}, {"required": True}, {"required": None}])
+def test_an_operation_with_a_keyword_of_the_wrong_type_is_sent(part):
+    schema = {"type": "object", "properties": {"x": {"type": "object", **part}}}
+    assert sent(body(schema), {"x": {"a": 1}}).content == b'{"x":{"a":1}}'
+    assert sent(body({"type": "object", **part}), {"body": {"a": 1}}).content == b'{"a":1}'
+
+
+def test_parts_of_an_object_may_each_allow_no_other_members():
+    parts = [{"type": "object", "properties": {name: {}}, "additionalProperties": False} for name in "ab"]
+    schema = {"allOf": [{"$ref": "#/components/schemas/P"}, parts[1]]}
+    operation = body({"type": "object", "properties": {"x": schema}})
+    request = sent(operation, {"x": {"a": 1, "b": 2}}, components={"schemas": {"P": parts[0]}})
+    assert request.content == b'{"x":{"a":1,"b":2}}'
+
+
+def test_a_schema_that_extends_itself_without_end_leaves_the_others():
+    schema = {"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {}}], "additionalProperties": False}
+    bad = {"operationId": "bad", **body({"type": "array", "items": {"$ref": "#/components/schemas/A"}})}
+    paths = {"/a": {"get": {"operationId": "good"}, "post": bad}}
+    tools = operations(paths, components={"schemas": {"A": schema}})
+    assert [operation_tool.name for operation_tool in tools] == ["good"]
+
+
+def reference(name):
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def test_alternatives_that_refer_to_each_other_are_read_once():
+    names = [f"S{number}" for number in range(30)]
+    schemas = {name: {"oneOf": [*map(reference, names), BINARY]} for name in names}
+    paths = {
+        "/a": {"post": {"operationId": "json", **body(reference("S1"))}},
+        "/b": {"post": {"operationId": "form", **body({"properties": {"f": reference("S1")}}, "multipart/form-data")}},
+        "/c": {"get": {"operationId": "query", **parameter("query", reference("S1"))}},
+    }
+    tools = operations(paths, components={"schemas": schemas})
+    assert [operation_tool.name for operation_tool in tools] == ["json", "form", "query"]
+    assert tools[1].input_schema["properties"]["f"]["format"] == "path"
+
+
+def test_a_long_chain_of_references_is_read_to_its_end():
+    schemas = {
+        f"S{number}": {"type": "object", "properties": {"x": reference(f"S{number + 1}")}} for number in range(500)
+    }
+    components = {"schemas": {**schemas, "S500": {"type": "integer"}}}
+    operation = body({"type": "object", "properties": {"a": reference("S0"), "b": reference("S499")}})
+    assert sent(operation, {"b": {"x": 3}}, components=components).content == b'{"b":{"x":3}}'
+    assert sent(operation, {"b": {"x": "a"}}, components=components).error_type == "validation_error"
+
+
+@pytest.mark.parametrize("reference", ["#", "#Pet"])
+def test_a_reference_to_the_whole_document_is_refused(reference):
+    with pytest.raises(ValueError, match=f"{reference} is not in the document"):
+        operations({"/a": {"post": body({"type": "object", "properties": {"x": {"$ref": reference}}})}})
+
+
+@pytest.mark.parametrize("document", ["openapi.json", '{"paths": {}}', b"{}", [], None])
+def test_an_unread_document_is_refused_with_the_fix(document):
+    with pytest.raises(ValueError, match=r"as `json\.load` or `yaml\.safe_load` return it"):
+        from_openapi(document)
+
+
+@pytest.mark.parametrize("base_url", ["localhost:8000", "api.test", "https://api.test/?key=1", "https://api.test/#/a"])
+def test_an_address_that_no_path_can_follow_is_refused(base_url):
+    with pytest.raises(ValueError, match="base_url is an address like https"):
+        operations({"/a": {"get": {}}}, base_url=base_url)
+
+
+def test_the_address_and_the_headers_of_a_client_are_used():
+    requests = []
+    transport = httpx2.MockTransport(lambda request: (requests.append(request), httpx2.Response(204))[1])
+    client = httpx2.Client(transport=transport, base_url="https://client.test/x", headers={"X-Key": "s"})
+    document = {"paths": {"/a": {"get": parameter("header", {"type": "string"}, name="X-Key", required=True)}}}
+    [operation_tool] = from_openapi(document, client=client)
+    assert operation_tool.call({}).ok
+    assert (str(requests[0].url), requests[0].headers["x-key"]) == ("https://client.test/x/a", "s")
+
+
+def test_an_asynchronous_client_is_refused():
+    with pytest.raises(TypeError, match="must be an httpx2"):
+        from_openapi({"paths": {"/a": {"get": {}}}}, client=httpx2.AsyncClient(base_url="https://api.test"))

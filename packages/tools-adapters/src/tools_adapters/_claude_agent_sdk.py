@@ -75,7 +75,7 @@ async def _definitions(server: Any) -> list[Definition]:
         return list((await client.list_tools()).tools)
 
 
-async def _call_theirs(server: Any, name: str, arguments: dict[str, Any], context: Context) -> Result:  # noqa: ARG001
+async def _call_theirs(server: Any, name: str, arguments: dict[str, Any], context: Context) -> Result:  # noqa: ARG001  (the signature of the bridge)
     async with Client(server) as client:
         answer: Any = await client.call_tool(name, arguments)
     parts = [part.text if part.type == "text" else _own(part) for part in answer.content]

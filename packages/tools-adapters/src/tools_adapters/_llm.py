@@ -55,7 +55,7 @@ def from_llm(tools: Iterable[Any]) -> list[Tool]:
     return result
 
 
-@llm.hookimpl  # type: ignore[untyped-decorator]
+@llm.hookimpl  # type: ignore[untyped-decorator]  # llm is not installed here
 def register_tools(register: Callable[[llm.Tool], None]) -> None:
     """Register the installed tools; a problem with these is reported, and keeps llm from nothing else."""
     registry, context = Registry(), Context()  # one context: the calls of a command are one run

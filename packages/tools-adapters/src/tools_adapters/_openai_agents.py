@@ -72,7 +72,7 @@ def openai_agents_halt() -> Callable[[Any, list[Any]], ToolsToFinalOutputResult]
 def _function_tool(bridged: BridgedTool) -> FunctionTool:
     definition, results = bridged.strict, WeakKeyDictionary[Any, Result]()
 
-    async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001
+    async def needs_approval(ctx: Any, arguments: dict[str, Any], call_id: str) -> bool:  # noqa: ARG001  (the signature of the framework)
         # Arguments that do not fit are refused without asking the user.
         result = await bridged.acall(arguments, strict=True)
         return bridged.request_in(result) is not None

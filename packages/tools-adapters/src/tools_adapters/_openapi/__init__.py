@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -10,12 +11,12 @@ import httpx2
 from tools_adapters._openapi._document import CannotSendError, Document
 from tools_adapters._openapi._operations import Operation, Servers, read_operation
 from tools_adapters._openapi._requests import Api, call
-from tools_adapters._openapi._security import credentials_for, read_credentials
+from tools_adapters._openapi._security import credentials_for, header_value, read_credentials
 from tools_core import Context, DefinitionError, Tool, tool
 from tools_core.formats import legal_names
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-SAFE_METHODS = ("get", "head", "options")
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+SAFE_METHODS = ("get", "head", "options", "query")
 
 Asks = Callable[[str, str], bool] | bool | None
 
@@ -51,8 +52,8 @@ def from_openapi(
 
     Args:
         document: The document as plain data, as `json.load` and `yaml.safe_load` return it.
-        base_url: The address of the API, instead of the first absolute URL of the document's `servers`. Paths and
-            operations that name servers use these.
+        base_url: The address of the API, instead of the first absolute URL of the document's `servers`; by default the
+            one of the client. Paths and operations that name servers use these.
         variables: Values for the variables of the servers; by default the defaults of the document.
         headers: Headers for every request, such as credentials. The model never sees them, and cannot set them.
         auth: Credentials by the names of the document's security schemes: `{"bearerAuth": "token"}`, for HTTP Basic
@@ -65,20 +66,26 @@ def from_openapi(
     Raises:
         ValueError: This is no OpenAPI 3 document, no operation can be sent, there is no absolute address, or `auth` or
             `variables` do not fit the document.
+        TypeError: The client is asynchronous.
     """
-    if "swagger" in document:
+    data: Any = document
+    paths = data.get("paths") if isinstance(data, Mapping) else None
+    if isinstance(data, Mapping) and "swagger" in data:
         raise ValueError("this is a Swagger 2 document: convert it to OpenAPI 3, as `swagger2openapi` does")
-    paths = document.get("paths")
     if not isinstance(paths, Mapping):
-        message = "the document has no `paths`: pass an OpenAPI 3 document as plain data"
+        message = "the document has no `paths`: pass an OpenAPI 3 document as `json.load` or `yaml.safe_load` return it"
         raise ValueError(message)  # noqa: TRY004  (the data is wrong, not an argument's type)
+    if isinstance(client, httpx2.AsyncClient):
+        raise TypeError("client must be an httpx2.Client, not an AsyncClient; agents call it in a thread")
     is_by_name = isinstance(auth, Mapping)
-    source, servers = Document(document), Servers(base_url, variables or {})
+    source, servers = Document(document), Servers(_checked(base_url or (client and client.base_url)), variables or {})
     servers.address(document.get("servers"))
-    api = Api(client or httpx2.Client(timeout=30), dict(headers or {}), None if is_by_name else auth)
+    sent = {name: header_value(f"the header {name}", value) for name, value in (headers or {}).items()}
+    api = Api(client or httpx2.Client(timeout=30), sent, None if is_by_name else auth)
     credentials = read_credentials(source, auth) if is_by_name else {}
     # OpenAPI reserves three, and a credential is not the model's to set.
-    reserved = {"accept", "authorization", "content-type", *(key.lower() for key in api.headers)}
+    own = {*api.headers, *(client.headers if client else ())}
+    reserved = {"accept", "authorization", "content-type", *(key.lower() for key in own)}
     result = Operations()
     for name, method, path, item in _named(source, paths, result.problems):
         try:
@@ -88,12 +95,21 @@ def from_openapi(
                 credentials=credentials_for(source, item[method], credentials),
             )  # fmt: skip
             result.append(_tool(api, operation, requires_approval))
-        except (CannotSendError, DefinitionError, LookupError, TypeError, AttributeError) as error:
-            reason = f"{type(error).__name__}: {error}" if isinstance(error, LookupError | AttributeError) else error
+        except (CannotSendError, DefinitionError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            is_clear = isinstance(error, CannotSendError | DefinitionError | TypeError)
+            reason = error if is_clear else f"{type(error).__name__}: {error}"
             result.problems.append(f"{name} ({method.upper()} {path}): {reason}")
     if result.problems and not result:
         raise ValueError(f"no operation can be sent: {'; '.join(result.problems)}")
     return result
+
+
+def _checked(base_url: Any) -> str | None:
+    """Return `base_url` as text; ValueError for one that no path can follow."""
+    text = str(base_url or "")
+    if text and not re.fullmatch(r"https?://[^?#]+", text, re.IGNORECASE):
+        raise ValueError(f"base_url is an address like https://api.example.com/v1, without a query; got {text!r}")
+    return text or None
 
 
 def _named(
@@ -102,14 +118,20 @@ def _named(
     """Yield name, method, path and path item of each operation; legal names, and different ones."""
     operations: dict[str, tuple[str, str, Mapping[str, Any]]] = {}
     for path, entry in paths.items():
+        if path.startswith("x-"):
+            continue
         try:
             item = document.resolve(entry)
         except CannotSendError as error:
             problems.append(f"{path}: {error}")
             continue
+        if not path.startswith("/"):
+            problems.append(f"{path}: a path begins with /")
+            continue
         for method in METHODS:
             if isinstance(item, Mapping) and isinstance(item.get(method), Mapping):
-                identifier = item[method].get("operationId")
+                identifier = str(item[method].get("operationId") or "")
+                identifier = identifier if re.search(r"[A-Za-z]", identifier) else ""  # others are not legible
                 key = f"{method}{path}".replace("{", "").replace("}", "").rstrip("/").replace("/", "_")
                 operations[identifier if identifier and identifier not in operations else key] = method, path, item
     gemini = legal_names(operations, "gemini")  # begin with a letter or _

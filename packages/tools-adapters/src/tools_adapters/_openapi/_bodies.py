@@ -41,8 +41,7 @@ class Body:
         value = document.resolve(entry)
         content: Mapping[str, Any] = (value or {}).get("content") or {}
         reasons = []
-        # JSON of any kind before forms; in a kind, the order of the document.
-        for media_type in sorted(content, key=lambda name: _PREFERRED.index(_kind(name))):
+        for media_type in sorted(content, key=lambda name: _rank(document, name, content[name] or {})):
             try:
                 is_required = value.get("required") is True
                 return _read(document, media_type, content[media_type] or {}, is_required=is_required)
@@ -105,7 +104,8 @@ def file_body(path: str) -> str:
     return _FilePath(path)
 
 
-def _kind(media_type: str) -> Kind:
+def kind_of(media_type: str) -> Kind:
+    """Return how a body of a media type is written."""
     name = media_type.partition(";")[0].strip().lower()
     if is_json(name) or name in ("*/*", "application/*"):
         return "json"
@@ -116,8 +116,18 @@ def _kind(media_type: str) -> Kind:
     return "text" if name.startswith("text/") or name in _TEXTS or name.endswith(("+xml", "+yaml")) else "binary"
 
 
+def _rank(document: Document, media_type: str, media: Mapping[str, Any]) -> tuple[int, bool]:
+    """Return the place of a media type: JSON of any kind before forms; in a kind, the order of the document.
+
+    A JSON Patch is a list: Kubernetes describes it, and the other kinds of patches, as one object.
+    """
+    kind = _PREFERRED.index(kind_of(media_type))
+    is_patch = media_type.partition(";")[0].strip().lower() == "application/json-patch+json"
+    return kind, is_patch and "array" not in document.types(media.get("schema") or {})
+
+
 def _read(document: Document, media_type: str, media: Mapping[str, Any], *, is_required: bool) -> Body:
-    kind, schema = _kind(media_type), media.get("schema") or {}
+    kind, schema = kind_of(media_type), media.get("schema") or {}
     merged, types = document.object_of(schema), document.types(schema)
     name = media_type.partition(";")[0].strip()
     if kind == "json":
@@ -154,14 +164,20 @@ def _as_object(document: Document, body: Body, merged: Schema, encodings: Mappin
     )  # fmt: skip
 
 
-def _is_file(document: Document, value: Any) -> bool:
-    """Return whether a property of a multipart body has bytes, as 3.0 and as 3.1 say it."""
-    merged = document.object_of(value)
-    if "array" in document.types(value):
-        return _is_file(document, merged.get("items") or {})
-    is_bytes = merged.get("format") in ("binary", "byte") and "string" in document.types(value)
-    encoding = merged.get("contentEncoding", "binary" if "contentMediaType" in merged else None)
-    return is_bytes or encoding == "binary"
+def _is_file(document: Document, value: Any, *, is_item: bool = False) -> bool:
+    """Return whether a property of a multipart body has bytes, or offers them: a file or null, or a list of files."""
+    schemas = document.alternatives(value)
+    items = [] if is_item else [schema["items"] for schema in schemas if schema.get("items")]
+    return any(map(_has_bytes, schemas)) or any(_is_file(document, item, is_item=True) for item in items)
+
+
+def _has_bytes(schema: Schema) -> bool:
+    """Return whether a value has bytes, as 3.0, 3.1 and Swagger 2 say it."""
+    types = schema.get("type") or "string"
+    kinds = {types} if isinstance(types, str) else {*types}
+    encoding = schema.get("contentEncoding", "binary" if "contentMediaType" in schema else None)
+    is_binary = schema.get("format") in ("binary", "byte") or encoding == "binary"
+    return (is_binary and kinds <= {"string", "null"}) or kinds == {"file"}
 
 
 def _file_schema(document: Document, value: Any) -> Schema:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,9 +56,11 @@ class Servers:
 
     def _first(self, servers: Any, base: str | None) -> str | None:
         urls = [self._expanded(server) for server in servers]
-        absolute = [url for url in urls if re.match(r"https?://", url)]
+        absolute = [url for url in urls if re.match(r"https?://", url, re.IGNORECASE)]
         if not absolute and base is not None:
             absolute = [urljoin(base, url) for url in urls]
+        if absolute and "?" in absolute[0]:
+            raise ValueError(f"the server {absolute[0]} has a query: pass base_url without it")
         if absolute and (unknown := re.search(r"\{([^{}]+)\}", absolute[0])):
             raise ValueError(f"the server variable {unknown[1]} has no default: pass variables={{{unknown[1]!r}: ...}}")
         return absolute[0].rstrip("/") if absolute else None
@@ -73,7 +76,7 @@ class Servers:
                 )
             return text
 
-        return re.sub(r"\{([^{}]+)\}", value, str(server.get("url", "")))
+        return re.sub(r"\{([^{}]+)\}", value, str(server.get("url", "")).strip())
 
 
 def read_operation(
@@ -107,11 +110,17 @@ def read_operation(
     arguments: dict[str, Parameter] = {}
     for parameter in parameters:
         key = _argument(parameter.name)
-        arguments[key if key not in arguments else f"{parameter.place}_{key}"] = parameter
+        longer = f"{parameter.place}_{key}"[:60]
+        names = (key, longer, *(f"{longer}_{number}" for number in range(2, len(parameters) + 2)))
+        arguments[next(name for name in names if name not in arguments)] = parameter
+    similar = Counter(_argument(name) for name in {parameter.name for parameter in parameters})
     body = Body.read(document, operation.get("requestBody"))
     schema: Schema = {
         "type": "object",
-        "properties": {key: parameter.schema for key, parameter in arguments.items()},
+        "properties": {
+            key: _labelled(parameter.schema, parameter.name, is_clear=similar[_argument(parameter.name)] == 1)
+            for key, parameter in arguments.items()
+        },
         "required": [key for key, parameter in arguments.items() if parameter.required],
         "additionalProperties": False,
     }
@@ -127,7 +136,7 @@ def read_operation(
 def _parameters(document: Document, item: Mapping[str, Any], operation: Mapping[str, Any]) -> Iterator[Parameter]:
     """Yield the parameters; a parameter of the operation replaces an equal one of the path."""
     entries: dict[tuple[str, str], Any] = {}
-    for entry in (*item.get("parameters", ()), *operation.get("parameters", ())):
+    for entry in (*(item.get("parameters") or ()), *(operation.get("parameters") or ())):
         value = document.resolve(entry)
         entries[value["name"], value["in"]] = value
     for _, value in sorted(entries.items(), key=lambda pair: _PLACES.index(pair[0][1]) if pair[0][1] in _PLACES else 9):
@@ -140,7 +149,7 @@ def _body_arguments(body: Body, schema: Schema) -> dict[str, Any]:
     fields = {_argument(name): name for name in body.properties}
     is_flat = fields or body.kind in ("form", "multipart")
     if is_flat and not fields.keys() & properties.keys() and len(fields) == len(body.properties):
-        properties |= {key: body.properties[name] for key, name in fields.items()}
+        properties |= {key: _labelled(body.properties[name], name) for key, name in fields.items()}
         needed = [key for key, name in fields.items() if name in body.required]
         if body.is_required:
             required += needed
@@ -159,6 +168,13 @@ def _body_arguments(body: Body, schema: Schema) -> dict[str, Any]:
         return {"fields": {}, "body_argument": key, "file_argument": file_key}
     required += [key] if body.is_required else []
     return {"fields": {}, "body_argument": key}
+
+
+def _labelled(schema: Schema, name: str, *, is_clear: bool = True) -> Schema:
+    """Return a schema whose description begins with the name in the document if the argument does not show it."""
+    if is_clear and name.isascii():
+        return schema
+    return {**schema, "description": f"{name}: {schema['description']}" if "description" in schema else name}
 
 
 def _argument(name: str) -> str:

@@ -47,13 +47,17 @@ class Parameter:
             schema = media.get("schema") or {}
             if not (is_json(media_type) or media_type.startswith("text/")):
                 raise CannotSendError(f"the parameter {name} is {media_type}")
-        style = value.get("style", STYLES[place][0])
+        styles = {allowed.lower(): allowed for allowed in STYLES[place]}
+        style = str(value.get("style") or STYLES[place][0])
+        style = styles.get(style.lower(), style)
         if style not in STYLES[place]:
             raise CannotSendError(f"the parameter {name} has the style {style!r}, which a {place} does not have")
+        schema = dict(schema) if isinstance(schema, Mapping) else {}  # true
         schema = {**schema, "description": value["description"]} if value.get("description") else schema
+        explode = value.get("explode")
         parameter = cls(
             name=name, place=place, schema=schema, required=value.get("required") is True or place == "path",
-            style=style, explode=value.get("explode", style in ("form", "deepObject")),
+            style=style, explode=style in ("form", "deepObject") if explode is None else explode,
             allow_reserved=value.get("allowReserved") is True, media_type=media_type,
         )  # fmt: skip
         if not media_type and style != "deepObject":

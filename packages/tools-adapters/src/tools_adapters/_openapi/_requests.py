@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import httpx2
 
 from tools_adapters._bridge import block_of
-from tools_adapters._openapi._bodies import file_body
+from tools_adapters._openapi._bodies import file_body, kind_of
 from tools_adapters._openapi._operations import Operation
 from tools_adapters._openapi._parameters import Parameter
 from tools_adapters._openapi._security import put
@@ -36,16 +36,16 @@ def call(api: Api, operation: Operation, arguments: Mapping[str, Any], context: 
         request.extensions["timeout"] = httpx2.Timeout(max(context.remaining, 0.001)).as_dict()
     try:
         response = api.client.send(request, auth=api.auth, stream=True, follow_redirects=False)
-    except httpx2.TimeoutException as error:
-        raise TimeoutError(f"{operation.name} was not answered in time") from error
-    except httpx2.HTTPError as error:
-        return Result.error(f"{operation.name} failed: {error}", type="connection_error")
-    unlink = context.on_cancel(response.close)
-    try:
-        data, is_whole = _read(response)
-    finally:
-        unlink()
-        response.close()
+        unlink = context.on_cancel(response.close)
+        try:
+            data, is_whole = _read(response)
+        finally:
+            unlink()
+            response.close()
+    except httpx2.TimeoutException:
+        return Result.error(f"{operation.name} was not answered in time", type="timeout_error")
+    except (httpx2.HTTPError, httpx2.StreamError) as error:
+        return Result.error(f"{operation.name} failed: {str(error) or type(error).__name__}", type="connection_error")
     return _result(response, data, is_whole)
 
 
@@ -70,7 +70,8 @@ def _request(api: Api, operation: Operation, arguments: Mapping[str, Any], conte
     headers |= api.headers
     if cookies:
         headers["cookie"] = "; ".join(cookies)
-    url = f"{operation.address}{path}" + (f"?{'&'.join(query)}" if query else "")
+    path = path.partition("#")[0]
+    url = f"{operation.address}{path}" + (f"{'&' if '?' in path else '?'}{'&'.join(query)}" if query else "")
     return api.client.build_request(operation.method.upper(), url, headers=headers, **content)
 
 
@@ -109,10 +110,10 @@ def _read(response: httpx2.Response) -> tuple[bytes, bool]:
 
 
 def _result(response: httpx2.Response, data: bytes, is_whole: bool) -> Result:
-    media_type = response.headers.get("content-type", "").split(";")[0].strip()
+    media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
     status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
-    is_text = media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type
-    text = data.decode(response.charset_encoding or "utf-8", "replace") if is_text else ""
+    is_text = not media_type or media_type.endswith(("json", "xml")) or kind_of(media_type) in ("text", "form")
+    text = _decoded(data, response.charset_encoding) if is_text else ""
     cut = "" if is_whole else f"\n[only the first {RESPONSE_LIMIT:,} bytes of the response were read]"
     metadata = {"status": response.status_code}
     if response.status_code >= 300:
@@ -121,7 +122,16 @@ def _result(response: httpx2.Response, data: bytes, is_whole: bool) -> Result:
     if media_type.endswith("json") and is_whole:
         try:
             return Result.ok(json.loads(text), metadata=metadata)
-        except ValueError:
-            pass  # the server lies about its type
+        except (ValueError, RecursionError):
+            pass  # the server lies about its type, or nests too deeply
     content = text + cut if is_text else block_of(data, media_type)
     return Result.ok(content or status, metadata=metadata)
+
+
+def _decoded(data: bytes, charset: str | None) -> str:
+    """Return a body as text; UTF-8 if the server names no charset, or an unknown one."""
+    try:
+        text = data.decode(charset or "utf-8", "replace")
+    except (LookupError, UnicodeError):  # unknown, or no encoding of text
+        text = data.decode("utf-8", "replace")
+    return text.removeprefix("\ufeff")

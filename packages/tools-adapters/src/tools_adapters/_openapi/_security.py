@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,15 +38,27 @@ def _credential(name: str, scheme: Mapping[str, Any], value: Any) -> Credential:
         if not (isinstance(value, tuple | list) and len(value) == 2):
             raise ValueError(f"auth[{name!r}] is a user and a password: ('ann', 'secret')")
         return Credential("header", "authorization", f"Basic {base64.b64encode(':'.join(value).encode()).decode()}")
-    if not isinstance(value, str):
-        raise ValueError(f"auth[{name!r}] is a text: the token or the key")  # noqa: TRY004  (of the document's scheme)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"auth[{name!r}] is a text: the token or the key")
+    value = header_value(f"auth[{name!r}]", value)
     if kind == "apiKey":
         return Credential(scheme["in"], scheme["name"], value)
     if kind in ("oauth2", "openIdConnect") or (kind == "http" and form == "bearer"):
-        return Credential("header", "authorization", f"Bearer {value}")
+        return Credential("header", "authorization", f"Bearer {re.sub('^bearer +', '', value, flags=re.IGNORECASE)}")
     if kind == "http":
         return Credential("header", "authorization", f"{scheme.get('scheme')} {value}")
     raise ValueError(f"the security scheme {name!r} of type {kind!r} is not part of a request; configure the client")
+
+
+def header_value(name: str, value: str) -> str:
+    """Return a value without the line break of its file; ValueError if no header can have it.
+
+    A client would show the value in its error, which the model reads.
+    """
+    text = value.strip()
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError(f"{name} has a line break, or a character that is not ASCII")
+    return text
 
 
 def credentials_for(
