@@ -11,7 +11,7 @@ import pytest
 
 from tools_agent import Agent, AnthropicProvider, OpenAIProvider, ScriptedProvider, ToolFinished, ToolResult
 from tools_code import CodeMode
-from tools_core import Context, Halt, Registry, Tool, ToolCall, tool
+from tools_core import Context, Halt, Registry, Tool, ToolCall, Toolset, tool
 from tools_runtime import Executor, Policy, ToolBugError, hookimpl
 from tools_shell import Python
 
@@ -73,7 +73,8 @@ def test_the_traceback_of_an_exception_shows_the_code():
     ids=["gather", "threads"],
 )
 def test_calls_of_tasks_and_threads_run_at_once(line):
-    barriers = [threading.Barrier(3, timeout=5) for _ in range(5)]  # a busy machine may start a thread late
+    # Calls of threads run at once if they are made at once: a busy machine may start a thread too late, for many times.
+    barriers = [threading.Barrier(3, timeout=1) for _ in range(60)]
 
     @tool(read_only=True)
     def meet(number: int, attempt: int) -> int:
@@ -81,7 +82,7 @@ def test_calls_of_tasks_and_threads_run_at_once(line):
         barriers[attempt].wait()
         return number
 
-    code = f"for attempt in range(5):\n    try:\n        {line}\n        break\n    except ToolError:\n        pass"
+    code = f"for attempt in range(60):\n    try:\n        {line}\n        break\n    except ToolError:\n        pass"
     assert str(run(code, meet)) == "[1, 2, 3]"
 
 
@@ -271,6 +272,18 @@ def test_the_description_shows_tools_as_typed_functions():
     assert "def order(item: str) -> dict[str, str]:" in description
 
 
+class Shop(Toolset):
+    @tool
+    def open(self) -> str:
+        """Open the shop."""
+        return "open"
+
+
+@pytest.mark.parametrize("tools", [Shop(), [Shop()], {"shop_open": price}, price.renamed("shop_open")])
+def test_code_mode_takes_the_tools_that_an_agent_takes(tools):
+    assert "def shop_open(" in CodeMode(tools).description
+
+
 def test_signatures_have_types_defaults_and_literals():
     definition = {
         "type": "object",
@@ -280,6 +293,7 @@ def test_signatures_have_types_defaults_and_literals():
             "place": {"type": "object", "properties": {"lat": {"type": "number"}}},
             "note": {"anyOf": [{"type": "string"}, {"type": "null"}]},
             "max-age": {"type": "integer"},
+            "any": True,
         },
         "required": ["days"],
         "additionalProperties": False,
@@ -297,11 +311,12 @@ def test_signatures_have_types_defaults_and_literals():
     mode = CodeMode([Weather()])
     signature = (
         "def get_weather(days: list[int], unit: Literal['C', 'F'] = 'C', place: {\"lat\": float} = ..., "
-        "note: str | None = ..., **arguments) -> Any:"
+        "note: str | None = ..., any: Any = ..., **arguments) -> Any:"
     )
     assert signature in mode.description
     assert "unit: Unit of the temperature." in mode.description
-    result = str(run("get_weather([1], 'F', **{'max-age': 3})", Weather()))
+    assert "max-age: int" in mode.description
+    result = str(run("```python\nget_weather([1], 'F', **{'max-age': 3})\n```", Weather()))
     assert result == "=> {'days': [1], 'unit': 'F', 'max-age': 3}"
 
 

@@ -55,7 +55,8 @@ def run(code, **options):
 )
 def test_code_that_floods_its_channel_is_stopped_in_its_limits(line, error_type):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = run(f"{SOCKET}\ndata = {line.encode()!r}\nwhile True: channel.sendall(data)", timeout=2)
+    seconds = 2 if error_type == "timeout_error" else 30  # to reach a limit of the size
+    result = run(f"{SOCKET}\ndata = {line.encode()!r}\nwhile True: channel.sendall(data)", timeout=seconds)
     assert result.error_type == error_type
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # KiB
 
@@ -90,6 +91,24 @@ def test_code_that_fails_is_an_error(code, text):
     result = run(f"print('before')\n{code}" if "def" not in code else code)
     assert not result.ok
     assert text in result.error
+
+
+FORK = """
+import multiprocessing
+
+def ask(number):
+    return look(number=number)
+
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    pool.map(ask, [1, 2])
+"""
+
+
+def test_a_call_in_a_forked_process_is_refused_and_others_still_run():
+    result = run(f"try:{FORK.replace(chr(10), chr(10) + '    ')}\nexcept RuntimeError as error: print(error)\nlook()")
+    assert (
+        result.content == "look cannot be called in another process; use threads, which may call functions\n=> 'seen'"
+    )
 
 
 def test_code_that_exits_with_success_is_a_success():

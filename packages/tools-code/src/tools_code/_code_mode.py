@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from tools_agent import Assistant
 from tools_agent.delegation import delegate
 from tools_code._code_model import CodeModel
 from tools_code._interpreter import Interpreter
 from tools_code._stubs import stubs_of
-from tools_core import Context, Effects, Registry, Result, Tool, ToolError
-from tools_core.search import Index
+from tools_core import Context, Effects, Registry, Result, Tool, ToolError, Toolset
+from tools_runtime.search import Index
 from tools_shell import Python
 
 if TYPE_CHECKING:
     from tools_agent import Response
+
+Source: TypeAlias = Tool | Toolset | Callable[..., Any]
 
 _MAX_STUBS = 16_000  # characters of all stubs in the description, some 4,000 tokens
 _SANDBOXES = ("required", "bubblewrap", "landlock")
@@ -44,7 +46,7 @@ class CodeMode(Tool):
 
     def __init__(
         self,
-        tools: Iterable[Tool] | Mapping[str, Tool],
+        tools: Mapping[str, Tool] | Iterable[Source] | Source,
         *,
         max_calls: int = 200,
         timeout: float = 300.0,
@@ -53,7 +55,7 @@ class CodeMode(Tool):
         """Create the tool.
 
         Args:
-            tools: The tools that code may call.
+            tools: The tools that code may call, also of toolsets and functions, as an agent takes them.
             max_calls: The number of calls after which the code is stopped.
             timeout: Seconds for the code from each start, without the time of its calls.
             python: The interpreter, by default `Python(sandbox="required")`. If it may run without a sandbox, each
@@ -62,9 +64,12 @@ class CodeMode(Tool):
         if max_calls < 1 or not timeout > 0:
             raise ValueError(f"max_calls and timeout are positive, got {max_calls!r} and {timeout!r}")
         registry = Registry()
-        for item in tools.values() if isinstance(tools, Mapping) else tools:
+        items: Any = tools if isinstance(tools, Iterable) else [tools]
+        if isinstance(items, Mapping):
+            items = [tool.renamed(name) for name, tool in items.items()]
+        for item in items:
             if isinstance(item, CodeMode):
-                raise ValueError("code cannot run code: leave run_code out of the tools of CodeMode")  # noqa: TRY004
+                raise ValueError("code cannot run code: leave run_code out of the tools of CodeMode")  # noqa: TRY004  (a ValueError, as other wrong values)
             registry.register(item)
         self._tools: dict[str, Tool] = dict(registry)
         self._max_calls = max_calls
@@ -116,4 +121,4 @@ def _result_of(response: Response[Any]) -> Result:
     if response.halted:
         return Result.halt(response.content)
     last = next(message for message in reversed(response.messages) if isinstance(message, Assistant))
-    return Result.from_dict(last.structured_output)
+    return Result.from_dict(last.output)

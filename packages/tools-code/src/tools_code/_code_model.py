@@ -12,7 +12,7 @@ from tools_core import Result, ToolCall, ToolError
 from tools_core.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from tools_agent import Delta, Message, Request
     from tools_code._interpreter import CodeCall, Interpreter
@@ -35,12 +35,8 @@ class CodeModel:
         self._count = 0  # of the calls of all replies
         self._early: list[CodeCall] = []  # calls that a repeated reply does not have
 
-    def stream(self, request: Request) -> Iterator[Delta | Assistant]:
-        """Yield the next reply."""
-        yield self._reply(request.messages)
-
     async def astream(self, request: Request) -> AsyncIterator[Delta | Assistant]:
-        """`stream` for coroutines."""
+        """Yield the next reply."""
         yield await asyncio.wrap_future(in_thread(lambda: self._reply(request.messages)))
 
     def close(self) -> None:
@@ -130,4 +126,4 @@ def _text_of(call: CodeCall | ToolCall) -> str:
 
 
 def _last(result: Result) -> Assistant:
-    return Assistant(content=str(result), structured_output=result.to_dict(), stop_reason="stop", provider="code")
+    return Assistant(content=str(result), output=result.to_dict(), stop_reason="stop", provider="code")

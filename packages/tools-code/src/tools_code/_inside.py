@@ -26,7 +26,7 @@ class ToolError(Exception):
 
     __module__ = "__main__"
 
-    def __init__(self, message: str, error_type: str) -> None:
+    def __init__(self, message: str, error_type: str = "execution_error") -> None:
         super().__init__(message)
         self.error_type = error_type
 
@@ -40,6 +40,7 @@ class Channel:
         self._futures: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
         self._count = 0
+        self._process = os.getpid()
         self._is_flush_due = False  # in the event loop
         self.has_unflushed = threading.Event()  # calls of threads: the batch ends when no other one follows
         for target in (self._receive, self._flush_calls_of_threads):
@@ -47,6 +48,8 @@ class Channel:
 
     def send(self, name: str, arguments: dict[str, Any], *, flush: bool) -> Future[Any]:
         """Send a call, and return the future of its result."""
+        if os.getpid() != self._process:  # a fork has the connection, but not the thread that receives results
+            raise RuntimeError(f"{name} cannot be called in another process; use threads, which may call functions")
         future: Future[Any] = Future()
         with self._lock:
             self._count += 1

@@ -51,14 +51,19 @@ def stubs_of(tools: Iterable[Tool]) -> list[Stub]:
 def _stub(tool: Tool, identifier: str) -> Stub:
     definition = tool.definition
     schema = definition["input_schema"]
-    properties: dict[str, Any] = schema.get("properties", {})
+    members = schema.get("properties", {}).items()
+    properties: dict[str, Any] = {name: member if isinstance(member, Mapping) else {} for name, member in members}
     required = [name for name in properties if name in schema.get("required", ())]
     order = [*required, *(name for name in properties if name not in required)]
     names = [name for name in order if name.isidentifier() and not keyword.iskeyword(name)]
     signature = [_parameter(name, properties[name], is_required=name in required) for name in names]
     if len(names) < len(order) or schema.get("additionalProperties", True) is not False:
         signature.append("**arguments")
-    texts = [f"{name}: {properties[name]['description']}" for name in order if properties[name].get("description")]
+    texts = [
+        f"{name}: {properties[name].get('description') or type_of(properties[name])}"
+        for name in order
+        if name not in names or properties[name].get("description")
+    ]
     documentation = "\n\n".join(filter(None, [cleandoc(definition.get("description", "")), "\n".join(texts)]))
     text = f"def {identifier}({', '.join(signature)}) -> {_result(tool)}:\n" + indent(f'"""{documentation}"""', "    ")
     return Stub(tool.name, names, identifier, text)
