@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tools_agent import Request, ScriptedProvider
 from tools_core import ToolCall
-from tools_eval import Case, Model, RecordingProvider, evaluate, load_cases
+from tools_eval import Case, Model, evaluate, load_cases
+from tools_testing import RecordingProvider
 
 HERE = Path(__file__).parent
 PATCH = """*** Begin Patch

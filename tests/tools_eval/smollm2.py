@@ -119,7 +119,7 @@ class SmolLM2:
     def network(self):
         return Network(self._path)
 
-    def stream(self, request):
+    async def astream(self, request):
         user = max(place for place, message in enumerate(request.messages) if isinstance(message, User))
         answered = any(isinstance(message, ToolResult) for message in request.messages[user:])
         logits, cache = self.network.feed(self.network.encode(self._prompt(request)), None)
@@ -127,10 +127,6 @@ class SmolLM2:
             yield self._call(request, logits[-1], cache)
         else:
             yield Assistant(content=self._write(logits[-1], cache, r"<\|im_end\|>", 40).strip(), provider=self.name)
-
-    async def astream(self, request):
-        for piece in self.stream(request):
-            yield piece
 
     def _prompt(self, request):
         lines = [f"{tool['name']}: {tool['description']}" for tool in request.tools]

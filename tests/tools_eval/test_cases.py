@@ -75,7 +75,7 @@ def test_a_case_judges_all_calls_of_a_reply(case, passing, failing, schemas):
 
 
 BAD = [  # the second case of a file, the line of the mistake, and the message
-    ('question = "?"', 5, "has expect, any_of, forbid or no_call"),
+    ('question = "?"', 5, "has expect, any_of, forbid, no_call, max_calls or answer"),
     ("no_call = true", 5, "has a question, or messages"),
     ('question = "?"\nno_call = 1.5', 7, "no_call"),
     ('question = "?"\nexpect = { tol = "weather" }', 7, "expect.0.tool"),

@@ -1,5 +1,6 @@
 """`ask-tools eval`."""
 
+import json
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -41,10 +42,9 @@ def provide(tmp_path):
     return provide
 
 
-def test_the_report_shows_rates_failures_and_the_colliding_pair(cases, ask_tools):
+def test_the_report_shows_rates_and_failures(cases, ask_tools):
     output = ask_tools("eval", "--model", "scripted:words", status=1)
     assert "2 of 3 passed (21% to 94%)" in output
-    assert "tool: list_directory\n  instead: glob" in output
     assert "expected list_directory, got glob" in output
 
 
@@ -129,7 +129,19 @@ def test_an_openai_compatible_server_is_evaluated(cases, report_of, model_server
         (["--model", "scripted:words", "missing.toml"], "does not exist"),
         (["--model", "scripted:words", "--junit", "reports/junit.xml"], "its folder does not exist"),
         (["--model", "scripted:words", "--baseline", "evals/files.toml"], "is not the output of"),
+        (["--model", "scripted:words", "--record", "evals"], "--record evals: Is a directory"),
+        (["--model", "scripted:words", "--max-cost", "nan"], "expected a number, 0 or more, got nan"),
     ],
 )
 def test_wrong_usage_is_explained(cases, ask_tools, words, message):
     assert message in ask_tools("eval", *words, status=2)
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_recorded_and_replayed(report_of, tmp_path):
+    (tmp_path / "cases.toml").write_text('tools = ["tools-shell"]\n[[case]]\nquestion = "Thanks!"\nno_call = true\n')
+    recorded = report_of("cases.toml", "--model", "scripted:words", "--record", "run.jsonl")
+    replayed = report_of("cases.toml", "--model", "replay:run.jsonl", "-n", "3")
+    assert (recorded["passed"], replayed["passed"]) == (1, 3)
+    lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
+    assert [[*line] for line in lines] == [["tools", "definitions"], ["request", "reply"]]

@@ -1,12 +1,12 @@
-"""Evaluation: attempts, rates, collisions, sentences to blame, and comparisons."""
+"""Evaluation: attempts, rates, sentences to blame, and comparisons."""
 
 import asyncio
 
 import pytest
 
 from tools_agent import Assistant, ProviderError, ScriptedProvider, Usage
-from tools_core import ToolCall, tool
-from tools_eval import Case, CaseError, ExpectedCall, Rate, Report, evaluate
+from tools_core import ToolCall, Toolset, tool
+from tools_eval import Case, CaseError, ExpectedCall, Rate, Report, estimate_tokens, evaluate, score
 
 RAIN = Case(question="Will it rain in Oslo?", expect=ExpectedCall(tool="weather", arguments={"city": "Oslo"}))
 THANKS = Case(question="Thanks!", no_call=True)
@@ -24,9 +24,12 @@ def test_each_case_is_asked_for_each_model_and_run(tools, model):
     assert report.rate == (6, 12)
 
 
-def test_the_confusion_counts_the_chosen_tools(tools, model):
+def test_an_attempt_has_the_expected_and_the_chosen_tool(tools, model):
     report = evaluate([RAIN, THANKS], {"m": model(("news", {"topic": "rain"}))}, tools=tools)
-    assert report.confusion == {("weather", "news"): 1, ("(no call)", "news"): 1}
+    assert [(attempt.expected, attempt.chosen) for attempt in report.attempts] == [
+        ("weather", "news"),
+        ("(no call)", "news"),
+    ]
 
 
 def test_rates_have_wilson_intervals():
@@ -83,13 +86,6 @@ def test_the_sentence_that_attracts_the_model_is_named(tools):
     assert (blame.before, blame.after) == ((0, 2), (2, 2))
 
 
-def test_colliding_descriptions_are_named_with_their_words(tools):
-    report = evaluate([RAIN], {"m": ScriptedProvider(default=overlap)}, tools=[tools[0], greedy])
-    [collision] = report.collisions
-    assert (collision.expected, collision.chosen, collision.from_questions) == ("weather", "news", ["rain"])
-    assert "rain" in collision.sentences[0] and "rain" in collision.sentences[1]
-
-
 def test_the_failure_of_a_provider_is_an_error_and_not_a_wrong_answer(tools):
     provider = ScriptedProvider(ProviderError("overloaded"), default="Hello")
     report = evaluate([THANKS], {"m": provider}, tools=tools, runs=2)
@@ -141,7 +137,7 @@ def test_distractors_are_the_most_similar_installed_tools(model):
 
 def test_a_case_that_expects_a_tool_which_is_not_offered_is_refused(model):
     case = Case(question="?", expect=ExpectedCall(tool="weather"), tools=["grep"])
-    with pytest.raises(CaseError, match="'\\?' expects weather"):
+    with pytest.raises(CaseError, match="'\\?' names weather"):
         evaluate([case], {"m": model("hi")})
 
 
@@ -162,3 +158,55 @@ def test_calls_run_in_a_copy_of_the_workspace_if_the_case_wants_it(tmp_path):
     read, deleted, refused = [message.result for message in provider.calls[-1].messages if message.role == "tool"]
     assert "milk" in str(read) and deleted.ok and refused.error_type == "denied"
     assert (tmp_path / "notes.txt").read_text() == "milk\n"
+
+
+def test_toolsets_and_functions_are_offered_as_agents_take_them(model):
+    class Weather(Toolset):
+        @tool
+        def rain(self, city: str) -> str:
+            """Say whether it rains."""
+            return city
+
+    def news(topic: str) -> str:
+        """Search the news."""
+        return topic
+
+    cases = [Case(question="Rain?", expect=ExpectedCall(tool="weather_rain"))]
+    report = evaluate(cases, {"m": model(("weather_rain", {"city": "Oslo"}))}, tools=[Weather(), news])
+    assert sorted(report.definitions) == ["news", "weather_rain"] and report.rate == (1, 1)
+    assert [rating.tool for rating in score([Weather(), news])] == ["weather_rain", "news"]
+    for sources in (Weather(), [Weather()], {"weather_rain": Weather().tools[0]}):
+        assert evaluate(cases[0], {"m": model(("weather_rain", {"city": "Oslo"}))}, tools=sources).rate == (1, 1)
+        assert [rating.tool for rating in score(sources)] == ["weather_rain"]
+        assert estimate_tokens(sources) == estimate_tokens(Weather().tools)
+
+
+def test_a_model_may_be_a_name_alone_or_with_another_label(tools):
+    for models, label in [
+        ("scripted:demo", "scripted:demo"),
+        (["scripted:demo"], "scripted:demo"),
+        ({"m": "scripted:demo"}, "m"),
+    ]:
+        [attempt] = evaluate([THANKS], models, tools=tools).attempts
+        assert attempt.model == label
+
+
+@pytest.mark.parametrize(
+    ("models", "options", "message"),
+    [
+        (ScriptedProvider("x"), {}, "providers by labels"),
+        ({"m": object()}, {}, "neither a name"),
+        ({"m": ScriptedProvider("x")}, {"cases": [{"question": "?"}]}, "a case is a Case, got dict"),
+        ({"m": ScriptedProvider("x")}, {"jobs": 0}, "jobs are positive"),
+        ({"m": ScriptedProvider("x")}, {"runs": 0}, "runs and jobs are positive"),
+        ({"m": ScriptedProvider("x")}, {"max_cost": float("nan")}, "max_cost not negative"),
+    ],
+)
+def test_an_evaluation_that_cannot_run_is_refused(tools, models, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        evaluate(**{"cases": [THANKS], "models": models, "tools": tools, **options})
+
+
+def test_two_tools_with_one_name_are_not_offered_together(tools, model):
+    with pytest.raises(ValueError, match="the name is taken"):
+        evaluate([THANKS], {"m": model("hi")}, tools=[*tools, greedy])

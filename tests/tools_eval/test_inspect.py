@@ -1,4 +1,4 @@
-"""Our tools and reports in Inspect, in a separate environment."""
+"""Our tools in Inspect, in a separate environment."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.mark.slow
-def test_inspect_calls_our_tools_and_reads_our_logs(environment_with, tmp_path):
+def test_inspect_calls_our_tools(environment_with, tmp_path):
     ours = ["tools-core", "packages/tools-runtime", "packages/tools-agent", "packages/tools-eval[inspect]"]
     python = environment_with("inspect", ours, ["inspect-ai==0.3.285"])
     script = Path(__file__).with_name("inside") / "with_inspect.py"

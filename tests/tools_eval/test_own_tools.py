@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from tools_eval import Model, ReplayProvider, evaluate, load_cases
+from tools_eval import Model, evaluate, load_cases
+from tools_testing import ReplayProvider
 
 EVALS = Path(__file__).parents[2] / "evals"
 

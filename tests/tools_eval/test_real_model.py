@@ -9,7 +9,8 @@ import pytest
 
 from tools_agent import Agent
 from tools_core import tool
-from tools_eval import Case, Model, RecordingProvider, ReplayProvider, evaluate
+from tools_eval import Case, Model, evaluate, load_cases
+from tools_testing import RecordingProvider, ReplayProvider
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +58,13 @@ def test_a_model_is_evaluated(smollm2):
     cases = [Case(question="Will it rain in Oslo?", any_of=[{"tool": "weather"}, {"tool": "news"}])]
     report = evaluate(cases, [Model("smollm2", smollm2)], tools=[weather, news])
     assert report.rate.total == 1 and report.attempts[0].error is None and report.attempts[0].calls
+
+
+@pytest.mark.parametrize(("package", "toolset"), [("tools-sql", "SqlTools"), ("tools-web", "WebTools")])
+def test_a_model_answers_the_questions_of_a_package(smollm2, package, toolset):
+    name = package.replace("-", "_")
+    module = pytest.importorskip(name, reason=f"{name} is tested in the environment of the repository")
+    cases = load_cases(Path(__file__).parents[2] / "packages" / package / "evals")
+    assert len(cases) == 10
+    report = evaluate(cases[:1], [Model("smollm2", smollm2)], tools=[getattr(module, toolset)({})])
+    assert all(attempt.error is None and attempt.calls for attempt in report.attempts)

@@ -8,7 +8,8 @@ import pytest
 
 from tools_core import Registry, tool
 from tools_core.formats import anthropic, gemini, openai
-from tools_eval import score
+from tools_eval import Case, estimate_tokens, evaluate, score
+from tools_eval._scripted import words_provider
 
 
 def findings(description, *others, **options):
@@ -43,6 +44,20 @@ def test_a_complete_description_has_all_points():
 )
 def test_each_weakness_costs_points_and_has_a_fix(description, criterion, message):
     assert message in findings(description)[criterion]
+
+
+def test_parameters_may_have_schemas_that_are_true():
+    schema = {"type": "object", "properties": {"x": True, "y": {"$ref": "#/$defs/y"}}, "required": ["x"]}
+
+    @tool(input_schema=schema | {"$defs": {"y": True}})
+    def search(**arguments: object) -> object:
+        """Search the news."""
+        return arguments
+
+    [result] = score([search])
+    assert "x, y" in {finding.criterion: finding.reason for finding in result.findings}["parameters"]
+    case = Case(question="Search the news.", expect={"tool": "search"})
+    assert evaluate(case, {"words": words_provider()}, tools=[search]).rate == (1, 1)
 
 
 def test_parameters_without_descriptions_and_limits_cost_points():
@@ -86,7 +101,7 @@ def test_our_own_tools_score_at_least_90_and_cost_less_than_4000_tokens():
     results = score(tools)
     assert len(results) == 17
     assert {result.tool: result.points for result in results if result.points < 90} == {}
-    assert all(rendering.tokens(tools) < 4000 for rendering in (openai, anthropic, gemini))
+    assert all(estimate_tokens(tools, wire) < 4000 for wire in (openai, anthropic, gemini))
 
 
 WEAK = """

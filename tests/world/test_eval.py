@@ -7,15 +7,17 @@ import json
 import subprocess
 import sys
 from base64 import b64encode
+from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote, quote_plus
 
 import pytest
 
 from tools_agent import Agent, Assistant, ScriptedProvider
-from tools_core import ToolCall, tool
-from tools_core.__main__ import main
-from tools_eval import Case, RecordingProvider, ReplayProvider, evaluate
+from tools_core import Tool, ToolCall, tool
+from tools_core.command import main
+from tools_eval import Case, CaseError, evaluate, load_cases, score
+from tools_testing import RecordingProvider, ReplayProvider
 
 TOOL = """
 from tools_core import tool
@@ -247,6 +249,13 @@ def test_secrets_of_the_environment_are_in_no_recording_in_any_encoding(workspac
     assert [form for form in forms if form.strip('"') in text or json.dumps(form)[1:-1] in text] == []
 
 
+@pytest.mark.parametrize("text", ["half \ud83d of a character", "\\\udcff", "a\u2028b\x00c\rd"], ids=ascii)
+def test_any_text_of_a_model_or_a_tool_can_be_recorded(workspace, text):
+    lines = recording_of(workspace, text).read_bytes().decode().split("\n")
+    assert json.loads(lines[1])["reply"]["tool_calls"][0]["name"] == "look"
+    assert json.loads(lines[2])["reply"]["content"] == text
+
+
 def test_an_existing_recording_becomes_private(workspace):
     (workspace / "run.jsonl").write_text("")
     (workspace / "run.jsonl").chmod(0o644)
@@ -315,4 +324,71 @@ def test_recordings_of_tests_and_models_stay_apart(workspace):
         assert "13 passed" in done.stdout, done.stdout
     names = [path.name for path in (workspace / "recordings/test_names").iterdir()]
     assert len({name.lower() for name in names}) == 14
-    assert "test_x.jsonl" in names
+    assert {"test_x.scriptedprovider.jsonl", "test_two_models.scriptedprovider.2.jsonl"} < {*names}
+
+
+CHANGING = """
+from tools_agent import Agent, ScriptedProvider
+
+class Named(ScriptedProvider):
+    name, model = "openai", "gpt-5"
+
+def test_x(recorded):
+    for model in (ScriptedProvider("one"), Named("two")):
+        assert Agent(model=recorded(model)).generate("hi").content in ("one", "two")
+    assert "WORD" == "good"
+"""
+
+
+@pytest.mark.slow
+def test_a_failed_test_leaves_the_earlier_recording_and_each_model_has_its_own(workspace):
+    def run(word, *options):
+        (workspace / "test_names.py").write_text(CHANGING.replace("WORD", word))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+        subprocess.run(command, capture_output=True, check=False)
+        return {path.name: path.read_text() for path in (workspace / "recordings/test_names").iterdir()}
+
+    first = run("good", "--record")
+    assert [name.partition("-")[0] for name in sorted(first)] == ["test_x.openai_gpt", "test_x.scriptedprovider.jsonl"]
+    assert run("bad", "--record") == first == run("good")
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("cities", [[f"c{number}" for number in range(60)], ["Oslo"] * 60], ids=["different", "equal"])
+def test_a_case_with_many_calls_is_judged_at_once(cities, ordered):
+    schemas = {"forecast": {"type": "object"}}
+    expect = [{"tool": "forecast", "arguments": {"city": city}} for city in cities]
+    case = Case(question="Rain?", expect=expect, ordered=ordered)
+    calls = [ToolCall(None, "forecast", {"city": city}) for city in cities]
+    assert case.judge(calls, schemas) == []
+    assert case.judge([*calls[:30], *calls[31:]], schemas) != []
+    assert (case.judge([*calls[1:], calls[0]], schemas) != []) == (ordered and cities[0] != cities[1])
+
+
+def test_a_dataclass_tool_is_scored():
+    @dataclass
+    class Limit(Tool):
+        """Set the limit of a test."""
+
+        most: int = 3
+
+        def execute(self) -> int:
+            return self.most
+
+    assert [result.tool for result in score([Limit(3)], [Limit(4)])] == ["limit"]
+
+
+def test_a_date_of_toml_is_the_text_that_a_model_sends(workspace):
+    call = 'tool = "forecast", arguments = { day = 2026-01-31, at = [10:30:00] }'
+    (workspace / "cases.toml").write_text(f'[case]\nquestion = "Rain?"\nexpect = {{ {call} }}\n')
+    [loaded] = load_cases("cases.toml")
+    assert loaded.judge([ToolCall(None, "forecast", {"day": "2026-01-31", "at": ["10:30:00"]})], {}) == []
+    assert loaded.judge([ToolCall(None, "forecast", {"day": "2026-02-01", "at": ["10:30:00"]})], {}) != []
+
+
+def test_a_value_that_no_argument_can_have_is_refused_before_a_request(workspace):
+    (workspace / "cases.toml").write_text(
+        '[[case]]\nquestion = "?"\nexpect = { tool = "a", arguments = { x = nan } }\n'
+    )
+    with pytest.raises(CaseError, match=r"cases\.toml:3: .*not a JSON value"):
+        load_cases("cases.toml")

@@ -1,20 +1,19 @@
-"""Cases: questions for a model, and the tool calls that they must lead to. Read from TOML and Python files."""
+"""`Case`: a question for a model, and what it must lead to: calls of tools, and an answer."""
 
 from __future__ import annotations
 
-import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, PlainValidator, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, NonNegativeInt, PlainValidator, PrivateAttr, model_validator
 
 from tools_agent import Message, System, User, message_from_dict
 from tools_core import ToolCall
-from tools_eval._expect import CaseError, ExpectedCall, Schemas, assign, run_file
+from tools_eval._answer import Answer
+from tools_eval._expect import ExpectedCall, Schemas, assign
 
 NO_CALL = "(no call)"
 
@@ -31,7 +30,7 @@ Expected = Annotated[list[ExpectedCall], BeforeValidator(_as_list)]
 
 
 class Case(BaseModel, frozen=True, extra="forbid"):
-    """A question, and the calls that a good reply has.
+    """A question, and the calls and the answer that a good run has.
 
     Attributes:
         name: The name in reports; by default the question.
@@ -41,10 +40,14 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         any_of: Calls of which the model must make one.
         forbid: Names or patterns of tools that the model must not call, except the expected ones.
         no_call: The model must not call a tool.
+        max_calls: The most calls that the model may make.
+        answer: What the last reply must say: a text that it contains, or an `Answer`.
+        results: The results of tools, by name: a value, or in Python a function of the arguments. Then an agent goes
+            on until the model has replied; all calls are checked, and no tool runs.
         tools: Patterns that select the offered tools; a case file has them for all of its cases.
         distractors: The number of other installed tools that are offered as well, the most similar ones.
-        workspace: A folder, relative to the file. An agent runs the calls in a copy of it until the model has replied;
-            all calls are checked. Commands are refused unless `approve` is "all".
+        workspace: A folder, relative to the file. The same, and tools run in a copy of it. Commands are refused
+            unless `approve` is "all".
     """
 
     name: str = ""
@@ -56,8 +59,11 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     ordered: bool = False
     forbid: list[str] = []
     no_call: bool = False
+    max_calls: NonNegativeInt | None = None
+    answer: Answer | None = None
+    results: dict[str, Any] = {}
     tools: list[str] = []
-    distractors: int = 0
+    distractors: NonNegativeInt = 0
     workspace: str | None = None
     approve: str | None = None
     _file: Path = PrivateAttr(default=Path())
@@ -66,12 +72,15 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     def _complete(self) -> Self:
         if bool(self.question) == bool(self.messages):
             raise ValueError("a case has a question, or messages")
-        if not (self.expect or self.any_of or self.forbid or self.no_call):
-            raise ValueError("a case has expect, any_of, forbid or no_call")
+        calls = self.expect or self.any_of or self.forbid or self.no_call or self.max_calls is not None
+        if not calls and self.answer is None:
+            raise ValueError("a case has expect, any_of, forbid, no_call, max_calls or answer")
+        if self.results and self.workspace:
+            raise ValueError("tools have results, or run in a workspace")
         if self.no_call and (self.expect or self.any_of):
             raise ValueError("a case with no_call expects no calls")
         if not self.name:
-            object.__setattr__(self, "name", self.conversation[-1].content)  # type: ignore[attr-defined]
+            object.__setattr__(self, "name", self.conversation[-1].content)  # type: ignore[attr-defined]  # it ends with a user's message
         return self
 
     @property
@@ -88,8 +97,8 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     @property
     def package_folder(self) -> Path | None:
         """The folder of the package that the case is about, if it offers only the tools of that package."""
-        folder = _package_folder(self._file)
-        return folder if self.tools and self.tools == _tools_of_package(folder) else None
+        folder = package_folder(self._file)
+        return folder if self.tools and self.tools == tools_of_package(folder) else None
 
     @property
     def expected_tools(self) -> list[str]:
@@ -108,6 +117,8 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         ]
         if self.any_of and not assign(self.any_of, calls, schemas, ordered=False):
             problems += [f"any of: {self._difference(expected, calls, schemas)}" for expected in self.any_of]
+        if self.max_calls is not None and len(calls) > self.max_calls:
+            problems.append(f"expected at most {self.max_calls} calls, got {len(calls)}")
         allowed = self.expected_tools
         for call in calls:
             pattern = next((pattern for pattern in self.forbid if fnmatchcase(call.name, pattern)), None)
@@ -116,8 +127,10 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         return problems
 
     def chosen(self, calls: Sequence[ToolCall]) -> tuple[str, str]:
-        """Return the expected tool and the tool that the model chose, for the confusion matrix."""
+        """Return the expected tool and the tool that the model chose."""
         names = [call.name for call in calls]
+        if not (self.expect or self.any_of or self.forbid or self.no_call):
+            return NO_CALL, NO_CALL  # any tool may be right
         if self.any_of and not self.expect:
             match = next((name for name in names if name in self.expected_tools), None)
             return (match, match) if match else (self.expected_tools[0], [*names, NO_CALL][0])
@@ -135,103 +148,13 @@ class Case(BaseModel, frozen=True, extra="forbid"):
         return f"expected {expected.tool}, got {', '.join(call.name for call in calls) or 'no call'}"
 
 
-class _File(BaseModel, frozen=True, extra="forbid"):
-    """The content of a TOML file."""
-
-    case: list[Case]
-    tools: list[str] = []
-    distractors: int = 0
-    instructions: str = ""
-
-
-def load_cases(*paths: str | Path) -> list[Case]:
-    """Return the cases of files, and of all `*.toml` and `*cases.py` files in folders.
-
-    A Python file has a list `cases`. Without `tools`, the cases of a file are about the package whose `pyproject.toml`
-    is in the folder above. Cases of several files that have the same name get the path of their file as a prefix.
-
-    Raises:
-        CaseError: A file is missing or invalid.
-    """
-    files: list[Path] = []
-    for path in map(Path, paths):
-        files += sorted([*path.glob("*.toml"), *path.glob("*cases.py")]) if path.is_dir() else [path]
-    cases = [case for file in files for case in _load(file)]
-    counts = Counter(case.name for case in cases)
-    return [
-        case if counts[case.name] == 1 else case.model_copy(update={"name": f"{case._file}: {case.name}"})
-        for case in cases
-    ]
-
-
-def _load(path: Path) -> list[Case]:
-    text = ""
-    try:
-        text = path.read_text("utf-8")
-        if path.suffix == ".py":
-            content = _File.model_validate({"case": _python_cases(path)})
-        else:
-            content = _File.model_validate(tomllib.loads(text), context={"folder": path.parent})
-    except tomllib.TOMLDecodeError as error:
-        raise CaseError(f"{path}: {error}") from error
-    except OSError as error:
-        raise CaseError(f"{path}: {error.strerror}") from error
-    except ValidationError as error:
-        raise CaseError("\n".join(_places(path, text, error))) from error
-    names = [case.name for case in content.case]
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise CaseError(f"{path}: two cases have the name {repeated!r}")
-    tools = content.tools or _tools_of_package(_package_folder(path))
-    return [_with_defaults(case, content, tools, path) for case in content.case]
-
-
-def _python_cases(path: Path) -> list[Any]:
-    cases = run_file(path).get("cases")
-    if not isinstance(cases, list):
-        raise CaseError(f"{path} has no list `cases`; a Python file of cases has one: cases = [Case(...)]")
-    return cases
-
-
-def _with_defaults(case: Case, content: _File, tools: list[str], path: Path) -> Case:
-    values = {
-        "tools": case.tools or tools,
-        "distractors": case.distractors or content.distractors,
-        "instructions": case.instructions or content.instructions,
-    }
-    copy = case.model_copy(update=values)
-    copy._file = path  # type: ignore[misc]  # a private attribute of a frozen model can be set
-    return copy
-
-
-def _package_folder(file: Path) -> Path:
+def package_folder(file: Path) -> Path:
     return file.resolve().parent.parent
 
 
-def _tools_of_package(folder: Path) -> list[str]:
+def tools_of_package(folder: Path) -> list[str]:
     try:
         project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8")).get("project", {})
-    except (OSError, tomllib.TOMLDecodeError):
+    except (OSError, ValueError):  # no TOML, or no UTF-8
         return []
     return [project["name"]] if "ask_tools.tools" in project.get("entry-points", {}) else []
-
-
-def _places(path: Path, text: str, error: ValidationError) -> Iterable[str]:
-    """Yield each problem with the file, the line and the key."""
-    lines = text.splitlines()
-    starts = [number for number, line in enumerate(lines) if re.match(r"\s*\[\[\s*case\s*\]\]", line)]
-    for problem in error.errors():
-        location = list(problem["loc"])
-        line, end = 0, starts[0] if starts else len(lines)
-        if (
-            location[:1] == ["case"]
-            and len(location) > 1
-            and isinstance(location[1], int)
-            and location[1] < len(starts)
-        ):
-            line, end = starts[location[1]], [*starts, len(lines)][location[1] + 1]
-            location = location[2:]
-        for key in location:
-            pattern = re.compile(rf"(^|[\s.\[{{,\"']){re.escape(str(key))}[\"']?\s*[=.\]]")
-            line = next((number for number in range(line, end) if pattern.search(lines[number])), line)
-        key = "".join(f"{part}." for part in location).rstrip(".") or "case"
-        yield f"{path}:{line + 1}: {key}: {problem['msg'].removeprefix('Value error, ')}"

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
+from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,14 +57,13 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("-n", "--runs", metavar="N", type=_positive, default=1, help="attempts per case (default: 1)")
     parser.add_argument("--jobs", metavar="N", type=_positive, default=8, help="requests at once (default: 8)")
     text = "US dollars after which no request is sent; needs the extra `prices` of tools-agent"
-    parser.add_argument("--max-cost", metavar="DOLLARS", type=float, help=text)
+    parser.add_argument("--max-cost", metavar="DOLLARS", type=_amount, help=text)
     text = "repeat failing cases without single sentences of descriptions, and name the sentences to blame"
     parser.add_argument("--why", action="store_true", help=text)
     parser.add_argument("--baseline", metavar="FILE", help="compare with an earlier --json")
-    parser.add_argument("--min", metavar="PERCENT", type=float, default=100.0, help="the attempts that must pass")
+    parser.add_argument("--min", metavar="PERCENT", type=_amount, default=100.0, help="the attempts that must pass")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--junit", metavar="FILE", help="also write JUnit's XML")
-    parser.add_argument("--inspect", metavar="FOLDER", help="also write logs of Inspect; needs the extra `inspect`")
     parser.add_argument("--record", metavar="FILE", help="record the replies of the model, for replay:FILE")
     parser.set_defaults(run=run, intermixed=True)
 
@@ -104,11 +103,11 @@ def run(options: Namespace) -> int:
 
 def _cases(patterns: list[str]) -> list[Case]:
     """Return the cases of the files among the patterns, and of these the ones that other patterns select."""
-    from tools_eval._cases import load_cases
+    from tools_eval._files import load_cases
 
     names = _names(patterns)
     paths = [pattern for pattern in patterns if pattern not in names]
-    if missing := next((name for name in names if name.endswith((".toml", ".py"))), None):
+    if missing := next((name for name in names if name.endswith((".toml", ".jsonl", ".py"))), None):
         raise CommandError(f"the file {missing} does not exist")
     if not paths and not Path("evals").is_dir():
         raise CommandError("the folder evals does not exist here", "name a file of cases")
@@ -136,9 +135,7 @@ def _model(label: str) -> Model:
 
         return Model(label, words_provider())
     if label.startswith("replay:"):
-        from tools_eval._record import ReplayProvider
-
-        recording = ReplayProvider(label.removeprefix("replay:"))
+        recording = _recordings().ReplayProvider(label.removeprefix("replay:"))
         return Model(label, recording, recording.model)
     path, _, name = label.rpartition(":")
     if path.endswith(".py"):
@@ -150,10 +147,21 @@ def _model(label: str) -> Model:
 
 
 def _recording(models: list[Model], path: str) -> list[Model]:
-    from tools_eval._record import RecordingProvider
-
-    providers = [RecordingProvider(model.provider, path, append=index > 0) for index, model in enumerate(models)]
+    create = _recordings().RecordingProvider
+    try:
+        providers = [create(model.provider, path, append=index > 0) for index, model in enumerate(models)]
+    except OSError as error:
+        raise CommandError(f"--record {path}: {error.strerror}") from error
     return [model._replace(provider=provider) for model, provider in zip(models, providers, strict=True)]
+
+
+def _recordings() -> Any:
+    try:
+        import tools_testing  # the extra `record`
+    except ImportError as error:
+        fix = f"fix: {install_command('tools-eval', 'record')}"
+        raise CommandError("recordings need tools-testing", fix) from error
+    return tools_testing
 
 
 def _read_baseline(path: str | None, names: list[str]) -> Report | None:
@@ -163,10 +171,10 @@ def _read_baseline(path: str | None, names: list[str]) -> Report | None:
     if path is None:
         return None
     try:
-        report = Report.from_dict(json.loads(Path(path).read_text("utf-8")))
+        report = Report.from_dict(json.loads(Path(path).read_text("utf-8-sig")))
     except OSError as error:
         raise CommandError(f"--baseline {path}: {error.strerror}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise CommandError(f"--baseline {path} is not the output of ask-tools eval --json") from error
     selected = [attempt for attempt in report.attempts if _is_selected(names, [attempt.case, attempt.expected])]
     return replace(report, attempts=selected)
@@ -176,8 +184,6 @@ def _check_outputs(options: Namespace) -> None:
     """Raise CommandError for files that cannot be written, before a request is sent."""
     if options.junit and not Path(options.junit).absolute().parent.is_dir():
         raise CommandError(f"{options.junit} cannot be written: its folder does not exist")
-    if options.inspect and find_spec("inspect_ai") is None:
-        raise CommandError("--inspect needs inspect-ai", f"fix: {install_command('tools-eval', 'inspect')}")
 
 
 def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
@@ -188,10 +194,6 @@ def _write(report: Report, baseline: Report | None, options: Namespace) -> None:
             Path(options.junit).write_text(_render.as_junit(report), "utf-8")
         except OSError as error:
             raise CommandError(f"{options.junit} cannot be written: {error.strerror}", status=1) from error
-    if options.inspect:
-        from tools_eval._inspect import write_inspect_logs
-
-        write_inspect_logs(report, options.inspect)
     if options.json:
         write_json(report.to_dict())
     else:
@@ -216,3 +218,13 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise ArgumentTypeError(f"expected a positive number, got {text}")
     return int(text)
+
+
+def _amount(text: str) -> float:
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = nan
+    if not 0 <= amount < inf:
+        raise ArgumentTypeError(f"expected a number, 0 or more, got {text}")
+    return amount

@@ -1,34 +1,28 @@
-"""Inspect (inspect-ai): our tools in its tasks, and reports as its logs. Needs the extra `inspect`."""
+"""Inspect (inspect-ai): our tools in its tasks. Needs the extra `inspect`."""
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
-from uuid import uuid4
 
-from inspect_ai.log import EvalLog, write_eval_log
 from inspect_ai.model import ContentImage, ContentText
 from inspect_ai.tool import ToolDef, ToolError, ToolParams
 
-from tools_core import Approve, Image, Registry, Result, Tool, ToolCall
+from tools_core import Approve, Image, Registry, Result, ToolCall
 from tools_core.formats import openai
 from tools_core.schema import resolve
-from tools_eval._report import Attempt, Rate, Report
+from tools_eval._tools import Tools, tools_of
 
 
-def to_inspect(tools: Iterable[Tool], *, approve: Approve = None) -> list[Any]:
+def to_inspect(tools: Tools, *, approve: Approve = None) -> list[Any]:
     """Return tools for Inspect's `use_tools(...)` and agents; a failure is a `ToolError` that the model reads.
 
     A tool that requires approval runs if `approve` is "all" or a function that answers. Inspect's own approval policies
     apply as well, before a call.
     """
     registry = Registry()
-    for tool in tools:
+    for tool in tools_of(tools):
         registry.register(tool)
     return [_tool(definition, registry, approve) for definition in registry.definitions()]
 
@@ -44,7 +38,10 @@ def _tool(definition: dict[str, Any], registry: Registry, approve: Approve) -> A
         return _content(result)
 
     fields = {key: schema[key] for key in ("properties", "required", "additionalProperties") if key in schema}
-    for name, member in fields.get("properties", {}).items():
+    fields["properties"] = {
+        name: member if isinstance(member, dict) else {} for name, member in fields.get("properties", {}).items()
+    }
+    for name, member in fields["properties"].items():
         member.setdefault("description", name.replace("_", " "))  # Inspect requires a description
     parameters = ToolParams.model_validate(fields)
     return ToolDef(execute, function["name"], function["description"], parameters).as_tool()
@@ -59,7 +56,7 @@ def _inlined(schema: Any, root: dict[str, Any], depth: int) -> Any:
     rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
     if "$ref" in schema and depth < 5:
         target: Any = resolve(root, schema["$ref"])
-        rest = {**target, **rest}
+        rest = {**(target if isinstance(target, Mapping) else {}), **rest}
         depth += 1
     return {key: _inlined(value, root, depth) for key, value in rest.items()}
 
@@ -75,65 +72,3 @@ def _content(result: Result) -> Any:
         else ContentText(text=str(part))
         for part in parts
     ]
-
-
-def write_inspect_logs(report: Report, folder: str | Path) -> list[Path]:
-    """Write a log for each model into a folder, for `inspect view`, and return their paths."""
-    paths = []
-    for (model,), attempts in report.groups("model").items():
-        name = re.sub(r"[^\w.-]+", "-", model)
-        paths.append(Path(folder) / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S}_{name}_{uuid4().hex[:8]}.json")
-        write_eval_log(_log(model, [attempt for attempt in attempts if attempt.error is None]), str(paths[-1]))
-    return paths
-
-
-def _log(model: str, attempts: list[Attempt]) -> Any:
-    samples: list[dict[str, Any]] = []
-    epochs: Counter[str] = Counter()
-    for attempt in attempts:
-        epochs[attempt.case] += 1
-        samples.append(_sample(attempt, epochs[attempt.case]))
-    accuracy = {"name": "accuracy", "value": Rate.of(attempts).share}
-    log = {
-        "status": "success",
-        "eval": {
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "task": "ask-tools eval",
-            "model": model,
-            "dataset": {"name": "cases", "samples": len(epochs), "sample_ids": [*epochs]},
-            "config": {"epochs": max(epochs.values(), default=1)},
-        },
-        "results": {
-            "total_samples": len(samples),
-            "completed_samples": len(samples),
-            "scores": [{"name": "tools", "scorer": "tools", "metrics": {"accuracy": accuracy}}],
-        },
-        "samples": samples,
-    }
-    return EvalLog.model_validate(log)
-
-
-def _sample(attempt: Attempt, epoch: int) -> dict[str, Any]:
-    calls = [
-        {"id": str(number), "function": call["name"], "arguments": _object(call["arguments"])}
-        for number, call in enumerate(attempt.calls, 1)
-    ]
-    reply = {"role": "assistant", "content": attempt.text, "tool_calls": calls or None}
-    score = {
-        "value": "C" if attempt.passed else "I",
-        "answer": attempt.chosen,
-        "explanation": "; ".join(attempt.problems) or None,
-    }
-    return {
-        "id": attempt.case,
-        "epoch": epoch,
-        "input": attempt.question,
-        "target": attempt.expected,
-        "messages": [{"role": "user", "content": attempt.question}, reply],
-        "output": {"model": attempt.model, "choices": [{"message": reply}]},
-        "scores": {"tools": score},
-    }
-
-
-def _object(arguments: Any) -> dict[str, Any]:
-    return arguments if isinstance(arguments, dict) else {"invalid": arguments}

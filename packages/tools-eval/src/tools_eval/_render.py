@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
@@ -28,17 +27,6 @@ def tables(report: Report, baseline: Report | None = None) -> list[Table]:
     """Return the parts of a report that are not empty."""
     judged = report.judged
     models = [_model_row(model, attempts) for (model,), attempts in report.groups("model").items()]
-    pairs = [
-        [
-            pair.expected,
-            pair.chosen,
-            str(pair.count),
-            ", ".join(pair.from_questions),
-            ", ".join(pair.shared),
-            " / ".join(pair.sentences),
-        ]
-        for pair in report.collisions
-    ]
     blames: list[list[Cell]] = [[b.case, b.tool, b.sentence, b.before, b.after] for b in report.blames]
     changes = report.changes(baseline) if baseline else []
     changed: list[list[Cell]] = [[c.case, c.model, c.verdict, c.before, c.after, "; ".join(c.edits)] for c in changes]
@@ -48,13 +36,10 @@ def tables(report: Report, baseline: Report | None = None) -> list[Table]:
         if a.problems
     )
     errors = _counted((a.model, a.error) for a in report.attempts if a.error is not None)
-    columns = ("tool", "instead", "times", "words of the question", "words of both descriptions", "closest sentences")
     parts = [
         Table("Models", ("model", "passed (95 %)", "right tool", "tokens", "cost"), models),
         Table("Compared with the baseline", ("case", "model", "verdict", "before", "now", "edited sentences"), changed),
         Table("Sentences to blame", ("case", "tool", "without this sentence", "before", "then"), blames),
-        Table("Colliding descriptions", columns, pairs),
-        _confusion(report),
         Table("Failures", ("case", "model", "request", "calls", "difference", "times"), failures),
         Table("Errors of providers", ("model", "error", "times"), errors),
     ]
@@ -72,19 +57,6 @@ def _model_row(model: str, attempts: Sequence[Attempt]) -> list[Cell]:
 def _counted(rows: Iterable[tuple[str, ...]]) -> list[list[str]]:
     """Return different rows, each with the number of times it occurs."""
     return [[*row, str(count)] for row, count in Counter(rows).items()]
-
-
-def _confusion(report: Report) -> Table:
-    counts = report.confusion
-    names = sorted(set(chain(*counts)))
-    columns = sorted({chosen for _, chosen in counts})
-    rows = [
-        [expected, *(str(counts[expected, chosen] or "·") for chosen in columns)]
-        for expected in names
-        if any((expected, chosen) in counts for chosen in columns)
-    ]
-    is_diagonal = all(expected == chosen for expected, chosen in counts)
-    return Table("Confusion (rows: expected, columns: chosen)", ("", *columns), () if is_diagonal else rows)
 
 
 def calls_text(attempt: Attempt) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple, Self
 
 from pydantic import TypeAdapter
 
-from tools_eval._words import sentences, similarity, tool_words, words
+from tools_eval._words import sentences
 
 _Z = 1.96  # for intervals of 95 %
 
@@ -92,18 +91,6 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collision:
-    """Two tools that models confuse: the words of the question in the chosen tool's description, and common words."""
-
-    expected: str
-    chosen: str
-    count: int
-    from_questions: list[str]
-    shared: list[str]
-    sentences: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Blame:
     """A sentence without which a failing case passes more often."""
 
@@ -161,32 +148,6 @@ class Report:
         rates = ((key, Rate.of(attempts)) for key, attempts in self.groups(*names).items())
         return {key: rate for key, rate in rates if rate.total}
 
-    @property
-    def confusion(self) -> Counter[tuple[str, str]]:
-        """The number of attempts for each expected and chosen tool."""
-        return Counter((attempt.expected, attempt.chosen) for attempt in self.judged)
-
-    @property
-    def collisions(self) -> list[Collision]:
-        """The pairs of tools that models confused, the most frequent first."""
-        pairs = [(pair, count) for pair, count in self.confusion.most_common() if pair[0] != pair[1]]
-        return [self._collision(*pair, count) for pair, count in pairs if set(pair) <= self.definitions.keys()]
-
-    def _collision(self, expected: str, chosen: str, count: int) -> Collision:
-        first, second = self.definitions[expected], self.definitions[chosen]
-        questions = [a.question for a in self.judged if (a.expected, a.chosen) == (expected, chosen)]
-        question_words = words(" ".join(questions))
-        first_words, second_words = tool_words(first), tool_words(second)
-        pairs = product(sentences(first["description"]) or [""], sentences(second["description"]) or [""])
-        return Collision(
-            expected=expected,
-            chosen=chosen,
-            count=count,
-            from_questions=sorted(question_words[stem] for stem in question_words.keys() & second_words.keys()),
-            shared=sorted(first_words[stem] for stem in first_words.keys() & second_words.keys()),
-            sentences=max(pairs, key=lambda pair: similarity(words(pair[0]), words(pair[1]))),
-        )
-
     def changes(self, baseline: Report) -> list[Change]:
         """Return the cases of an earlier report, for the models of this one, whose rate differs or is missing."""
         models, after = {attempt.model for attempt in self.attempts}, self.rates("case", "model")
@@ -218,10 +179,7 @@ class Report:
         return reasons + [f"{change.verdict}: {change.case} ({change.model})" for change in changes]
 
     def _edits(self, baseline: Report, tool: str) -> list[str]:
-        new, old = (
-            sentences(report.definitions[tool]["description"]) if tool in report.definitions else []
-            for report in (self, baseline)
-        )
+        new, old = (sentences(report.definitions.get(tool, {}).get("description") or "") for report in (self, baseline))
         added = [f"{tool}: + {sentence}" for sentence in new if sentence not in old]
         return added + [f"{tool}: - {sentence}" for sentence in old if sentence not in new]
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
-from tools_core import InvalidArguments, Tool, ToolCall
+from tools_core import InvalidArguments, Registry, Tool, ToolCall, ToolError, tool
 from tools_core.command import CommandError, install_command, load_tools
 from tools_core.files import is_inside
 from tools_core.threads import run_coroutine
+from tools_eval._answer import Reply
 from tools_eval._cases import NO_CALL, Case
 from tools_eval._expect import CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
+from tools_eval._tools import Tools, tools_of
 from tools_eval._words import sentences, similarity, tool_words
 
 if TYPE_CHECKING:
@@ -43,10 +45,10 @@ class Model(NamedTuple):
 
 
 def evaluate(
-    cases: Iterable[Case],
-    models: Mapping[str, Provider] | Iterable[str | Model],
+    cases: Case | Iterable[Case],
+    models: Mapping[str, Provider | str] | Iterable[str | Model],
     *,
-    tools: Iterable[Tool] | None = None,
+    tools: Tools | None = None,
     runs: int = 1,
     jobs: int = 8,
     max_cost: float | None = None,
@@ -58,7 +60,7 @@ def evaluate(
     Args:
         cases: The cases, for example from `load_cases`.
         models: Names such as `"openai:gpt-5"`, or providers by the labels of reports.
-        tools: The offered tools; by default the installed ones that the `tools` of a case select.
+        tools: The offered tools and toolsets; by default the installed ones that the `tools` of a case select.
         runs: The number of attempts for each case and model.
         jobs: The number of requests at once.
         max_cost: US dollars after which no request is sent. Needs the extra `prices` of tools-agent.
@@ -66,21 +68,52 @@ def evaluate(
             an expected or chosen tool.
         on_attempt: Receives each attempt.
     """
-    if isinstance(models, Mapping):
-        chosen = [Model(str(label), provider) for label, provider in models.items()]
-    else:
-        chosen = [model if isinstance(model, Model) else Model.named(str(model)) for model in models]
+    chosen = _models(models)
+    if runs < 1 or jobs < 1 or (max_cost is not None and not max_cost >= 0):
+        raise ValueError(f"runs and jobs are positive, and max_cost not negative: got {runs}, {jobs} and {max_cost}")
     if max_cost is not None:
         for model in chosen:  # raises ProviderError for a model without a known price
             cost_of(Assistant(provider=getattr(model.provider, "name", None), model=model.name))
-    offered = None if tools is None else {tool.name: tool for tool in tools}
+    offered = None if tools is None else _offered(tools)
     notify = on_attempt or (lambda _: None)
-    evaluation = _Evaluation(list(cases), chosen, offered, runs, asyncio.Semaphore(jobs), max_cost, notify)
+    evaluation = _Evaluation(_cases(cases), chosen, offered, runs, asyncio.Semaphore(jobs), max_cost, notify)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(evaluation.run(why=why))
     return run_coroutine(evaluation.run(why=why))  # in a notebook
+
+
+def _cases(cases: Any) -> list[Case]:
+    values = [cases] if isinstance(cases, Case) else list(cases)
+    for value in values:
+        if not isinstance(value, Case):
+            raise TypeError(f"a case is a Case, got {type(value).__name__}; write Case(question=..., expect=...)")
+    return values
+
+
+def _models(models: Mapping[str, Provider | str] | Iterable[str | Model]) -> list[Model]:
+    if isinstance(models, Mapping):
+        return [_model(str(label), model) for label, model in models.items()]
+    if not isinstance(models, Iterable):
+        raise TypeError(f'models are names, or providers by labels: {{"mine": {type(models).__name__}(...)}}')
+    values = [models] if isinstance(models, str | Model) else models
+    return [model if isinstance(model, Model) else _model(str(model), model) for model in values]
+
+
+def _model(label: str, model: Provider | str) -> Model:
+    if isinstance(model, str):
+        return Model.named(model)._replace(label=label)
+    if not hasattr(model, "astream"):
+        raise TypeError(f"the model {label} is neither a name, such as openai:gpt-5, nor a provider")
+    return Model(label, model)
+
+
+def _offered(tools: Tools) -> dict[str, Tool]:
+    registry = Registry()  # refuses two tools with the same name
+    for offered in tools_of(tools):
+        registry.register(offered)
+    return dict(registry)
 
 
 @dataclass
@@ -121,9 +154,9 @@ class _Evaluation:
         if key not in self.offers:
             self.offers[key] = _with_distractors(_load_tools(case), case.distractors)
         tools = self.offers[key]
-        for name in case.expected_tools:
+        for name in (*case.expected_tools, *case.results):
             if name not in tools and name != NO_CALL:
-                raise CaseError(f"the case {case.name!r} expects {name}, which is not among the offered tools")
+                raise CaseError(f"the case {case.name!r} names {name}, which is not among the offered tools")
         return tools
 
     async def _attempts(self, jobs: Sequence[tuple[Case, Model, Definitions]]) -> list[Attempt | None]:
@@ -135,37 +168,42 @@ class _Evaluation:
             if self.max_cost is not None and self.spent >= self.max_cost:
                 return None
             start = monotonic()
-            question = case.conversation[-1].content  # type: ignore[attr-defined]
+            question = case.conversation[-1].content  # type: ignore[attr-defined]  # it ends with a user's message
             attempt = Attempt(case=case.name, model=model.label, question=question, expected=case.expected_tools[0])
             try:
-                replies = await (self._execute(case, model) if case.workspace else self._ask(case, model, definitions))
+                if case.workspace or case.results:
+                    replies = await self._execute(case, model, definitions)
+                else:
+                    replies = await self._ask(case, model, definitions)
+                attempt = await self._judge(attempt, case, replies, definitions, seconds=monotonic() - start)
             except ProviderError as error:
                 attempt = replace(attempt, error=str(error))
             except (CaseError, CommandError):
                 raise
-            except Exception as error:  # noqa: BLE001  (a bug of one provider does not end the evaluation of others)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  (a bug in a provider or a check does not end the others)
                 attempt = replace(attempt, error=f"{type(error).__name__}: {error}")
-            else:
-                attempt = self._judge(attempt, case, replies, definitions, seconds=monotonic() - start)
             self.on_attempt(attempt)
             return attempt
 
-    def _judge(
+    async def _judge(
         self, attempt: Attempt, case: Case, replies: Sequence[Assistant], definitions: Definitions, *, seconds: float
     ) -> Attempt:
         calls = [call for reply in replies for call in reply.tool_calls]
         schemas = {name: definition["input_schema"] for name, definition in definitions.items()}
         expected, chosen = case.chosen(calls)
-        problems, cost = case.judge(calls, schemas), self._cost(replies)
+        cost = self._cost(replies)
+        self.spent += cost or 0.0
+        problems, text = case.judge(calls, schemas), replies[-1].content if replies else ""
+        if case.answer is not None:
+            problems += await case.answer.problems(Reply(attempt.question, text, calls))
         if not calls and not any(reply.content.strip() for reply in replies):
             problems = problems or ["the model answered nothing"]
-        self.spent += cost or 0.0
         return replace(
             attempt,
             expected=expected,
             chosen=chosen,
             calls=[{"name": call.name, "arguments": _arguments(call)} for call in calls],
-            text=replies[-1].content if replies else "",
+            text=text,
             problems=problems,
             tokens=sum(reply.usage.total_tokens for reply in replies if reply.usage),
             cost=cost,
@@ -185,19 +223,19 @@ class _Evaluation:
         request = Request(model=model.name, messages=case.conversation, tools=list(definitions.values()))
         return [piece async for piece in model.provider.astream(request) if isinstance(piece, Assistant)]
 
-    async def _execute(self, case: Case, model: Model) -> list[Assistant]:
-        """Run an agent in a copy of the workspace, and return its replies."""
-        with _copy_of_workspace(case) as folder:
+    async def _execute(self, case: Case, model: Model, definitions: Definitions) -> list[Assistant]:
+        """Run an agent, in a copy of the workspace or with the results of the case, and return its replies."""
+        with _copy_of_workspace(case) if case.workspace else nullcontext() as folder:
 
             def approve(request: ApprovalRequest) -> Any:
                 effects = request.effects
-                is_in_copy = effects.paths and all(is_inside(path, [folder]) for path in effects.paths)
+                is_in_copy = folder and effects.paths and all(is_inside(path, [folder]) for path in effects.paths)
                 return "once" if case.approve == "all" or (is_in_copy and effects.commands == ()) else False
 
-            session = Session(case.conversation)
+            session, tools = Session(case.conversation), self._offer(case)
             agent = Agent(
-                session, model=_Named(model), tools=self._offer(case), workspace=folder, approve=approve,
-                on_ask=lambda _: None,
+                session, model=_Named(model), workspace=folder, approve=approve, on_ask=lambda _: None,
+                tools=[*tools.values()] if folder else [with_result(tool, case) for tool in definitions.values()],
             )  # fmt: skip
             await agent.agenerate()
             agent.close()
@@ -252,11 +290,25 @@ def _load_tools(case: Case) -> dict[str, Tool]:
         raise CommandError(f"the package {case.tools[0]} is not installed", fix, type=error.type) from error
 
 
+def with_result(definition: Mapping[str, Any], case: Case) -> Tool:
+    """Return a tool that does not run: it returns the result of the case."""
+    options = {key: definition[key] for key in ("name", "description", "input_schema") if key in definition}
+
+    @tool(**options)
+    def stub(**arguments: Any) -> Any:
+        if definition["name"] not in case.results:
+            raise ToolError("this case has no result for the call", "unavailable")
+        result = case.results[definition["name"]]
+        return result(**arguments) if callable(result) else result
+
+    return stub
+
+
 class _Named:
     """A provider that sends its requests to one model."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.stream, self.astream = model.name, model.provider.stream, model.provider.astream
+        self.model, self.astream = model.name, model.provider.astream
 
 
 @contextmanager

@@ -7,13 +7,14 @@ The weights follow the scorecard of argent (action verb 2, scenario 3.5, returns
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from tools_core import Tool
-from tools_core.formats import openai
 from tools_core.schema import resolve
 from tools_eval._neighbours import Neighbours
+from tools_eval._tokens import estimate_tokens
+from tools_eval._tools import Tools, tools_of
 from tools_eval._words import sentences, tool_words
 
 WEIGHTS = {
@@ -42,25 +43,31 @@ class Finding(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The points of a definition, of 100."""
+    """The points of a definition, of 100, and an estimate of its tokens in each request."""
 
     tool: str
     points: int
+    tokens: int
     findings: list[Finding]
 
 
-def score(tools: Iterable[Tool], neighbours: Iterable[Tool] = ()) -> list[Score]:
+def score(tools: Tools, neighbours: Tools = ()) -> list[Score]:
     """Score definitions. `neighbours` are other tools that a model sees at the same time."""
-    tools = list(tools)
-    index = Neighbours(tool.definition for tool in dict.fromkeys([*tools, *neighbours]))
-    return [_score(tool, index) for tool in tools]
+    rated = tools_of(tools)
+    offered = {tool.name: tool for tool in [*rated, *tools_of(neighbours)]}
+    index = Neighbours(tool.definition for tool in offered.values())
+    return [_score(tool, index) for tool in rated]
 
 
 def check_score(tools: Mapping[str, Tool], installed: Mapping[str, Tool]) -> dict[str, dict[str, Any]]:
     """Return the scores for `ask-tools check --score`, by name."""
     scores = score(tools.values(), installed.values())
     return {
-        name: {"score": result.points, "findings": [finding._asdict() for finding in result.findings]}
+        name: {
+            "score": result.points,
+            "tokens": result.tokens,
+            "findings": [finding._asdict() for finding in result.findings],
+        }
         for name, result in zip(tools, scores, strict=True)
     }
 
@@ -69,6 +76,7 @@ def _score(tool: Tool, others: Neighbours) -> Score:
     definition = tool.definition
     text = "" if _PLACEHOLDER.match(definition["description"]) else definition["description"].strip()
     parameters = _parameters(definition["input_schema"])
+    tokens = estimate_tokens([tool])
     problems: dict[str, Problem] = {
         "purpose": _purpose(text),
         "when": _when(text),
@@ -77,10 +85,10 @@ def _score(tool: Tool, others: Neighbours) -> Score:
         "limits": _limits(text, parameters),
         "parameters": _undescribed(parameters),
         "examples": _examples(text, tool, parameters),
-        "length": _length(definition["description"].strip(), openai.tokens([tool])),
+        "length": _length(definition["description"].strip(), tokens),
     }
     findings = [Finding(name, WEIGHTS[name], *problem) for name, problem in problems.items() if problem]
-    return Score(tool.name, 100 - sum(finding.points for finding in findings), findings)
+    return Score(tool.name, 100 - sum(finding.points for finding in findings), tokens, findings)
 
 
 _PLACEHOLDER = re.compile(r"\W*(describe here|todo|fixme|tbd)\b", re.IGNORECASE)  # as of `ask-tools new`
@@ -166,6 +174,7 @@ def _length(text: str, tokens: int) -> Problem:
 
 
 def _parameters(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    members = schema.get("properties", {}).items()
+    properties = schema.get("properties", {}).items()
+    members = ((name, member if isinstance(member, dict) else {}) for name, member in properties)  # it may be true
     resolved = ((name, member, resolve(schema, member["$ref"]) if "$ref" in member else {}) for name, member in members)
-    return {name: {**target, **member} for name, member, target in resolved if isinstance(target, dict)}
+    return {name: {**(target if isinstance(target, dict) else {}), **member} for name, member, target in resolved}

@@ -37,7 +37,8 @@ def _arguments(schema: dict[str, Any], question: str) -> dict[str, Any]:
     texts = texts or [question]
     arguments: dict[str, Any] = {}
     for name in schema.get("required", ()):
-        member = schema["properties"][name]
+        member = schema.get("properties", {}).get(name)
+        member = member if isinstance(member, dict) else {}  # any value
         kind = member.get("type")
         if "enum" in member:
             arguments[name] = next((choice for choice in member["enum"] if str(choice) in question), member["enum"][0])
