@@ -12,6 +12,10 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
+from tools_agent import Agent, Session, open_store
+from tools_core import registry
+from tools_runtime import Policy
+
 HERE = Path(__file__).parent
 
 
@@ -41,6 +45,20 @@ class Server:
 
     def post(self, path, body=None):
         return self.client.post(path.removeprefix(self.root), json=body or {})
+
+    def run_agent(self, prompt="What is here?", *, id="files", workspace=None):
+        """Run the demo model until a call waits for approval, as another program; return the path of the session."""
+        names, workspace = ("list_directory", "write_file"), str(workspace or self.workspace)
+        metadata = {"title": prompt, "model": "scripted:demo", "workspace": workspace, "tools": names}
+        with open_store(f"{self.environment['HOME']}/.local/share/ask-tools/sessions.sqlite3") as store:
+            options = {
+                "tools": [registry[name] for name in names],
+                "policy": Policy(files=[], project=self.workspace),
+                "workspace": workspace,
+            }
+            with Agent(Session(id=id, store=store, metadata=metadata), model="scripted:demo", **options) as agent:
+                agent.generate(prompt)
+        return f"/sessions/{id}"
 
     def run(self, tool, arguments, *, in_copy=False):
         """Start a call as the page does: with the key of the forecast."""

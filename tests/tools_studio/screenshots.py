@@ -44,9 +44,11 @@ def write_screenshots(studio, browser):
 
     shoot("copy", "/tools/edit_file", edit_in_a_copy)
     shoot("form", ORDER, fill_in_the_form, "dark")
-    tools = ["list_directory", "read_file", "edit_file", "bash", "write_file"]
-    chat = studio.post("/chat", {"prompt": "Tidy this folder", "model": "scripted:demo", "tools": tools})
-    shoot("session", chat.headers["location"], lambda page: page.locator(".approval").scroll_into_view_if_needed())
+    shoot(
+        "session",
+        studio.run_agent("Tidy this folder"),
+        lambda page: page.locator(".approval").scroll_into_view_if_needed(),
+    )
 
 
 def main():

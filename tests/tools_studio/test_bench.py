@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools_core import registry
-from tools_core.formats import openai
+from tools_eval import estimate_tokens
 
 
 def wait_for(studio, html, text):
@@ -61,7 +61,7 @@ def test_a_forecast_shows_the_decision_and_the_files_and_commands(serve):
 
 
 def test_a_tool_page_shows_the_tokens_that_check_reports(studio):
-    assert f"~{openai.tokens([registry['glob']])} tokens" in studio.get("/tools/glob").text
+    assert f"~{estimate_tokens([registry['glob']])} tokens" in studio.get("/tools/glob").text
 
 
 def test_a_rule_that_denies_a_call_stops_it(serve):
@@ -86,10 +86,31 @@ def test_a_result_is_shown_for_the_model_and_for_programs_with_metadata(studio):
     assert "&#34;approval&#34;" in html
 
 
+@pytest.mark.parametrize("kind", ["deep", "circular", "number", "name", "keys", "error"])
+def test_results_outside_json_are_shown(studio, kind):
+    assert "Programs get" in wait_for(studio, studio.run("shop.py:odd", {"kind": kind}), "Metadata")
+    assert studio.get("/tools/shop.py%3Aodd").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"hello", b"[1]", b"[" * 100_000, b'{"x": ' + b"9" * 6000 + b"}", b'{"a": "\xff"}'],
+    ids=["empty", "text", "list", "deep", "long", "latin"],
+)
+def test_a_malformed_request_is_refused(studio, body):
+    assert studio.client.post("/tools/shop.py%3Aodd/forecast", content=body).status_code == 400
+
+
+def test_a_forecast_may_have_half_of_a_surrogate_pair(studio):
+    body = json.dumps({"topic": "tea\udcff", "\udcff": 1})
+    problem, *_ = studio.client.post("/tools/shop.py%3Aask_user/forecast", content=body).json()["problems"]
+    assert "lone surrogates" in problem["text"]
+
+
 def test_images_and_diffs_are_rendered(studio):
-    assert "data:image/png;base64," in wait_for(studio, studio.run("shop.py:chart", {}), "Result")
+    assert "data:image/png;base64," in wait_for(studio, studio.run("shop.py:chart", {}), "<h2>Result")
     edit = {"path": "notes.md", "old_string": "one", "new_string": "two"}
-    html = wait_for(studio, studio.run("edit_file", edit), "Result")
+    html = wait_for(studio, studio.run("edit_file", edit), "<h2>Result")
     assert '<span class="removed">-- one' in html
     assert '<span class="added">+- two' in html
     assert (studio.workspace / "notes.md").read_text() == "# Notes\n\n- two\n"
@@ -106,10 +127,22 @@ def test_a_tool_that_ignores_cancellation_is_abandoned(studio):
 def test_a_person_answers_the_questions_of_a_tool(studio):
     html = wait_for(studio, studio.run("shop.py:ask_user", {"topic": "tea"}), "Do you like tea?")
     path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
-    studio.post(f"{path}/answer", {"answer": "yes"})
+    for _ in range(2):  # a double click answers one question
+        studio.post(f"{path}/answer", {"answer": "yes", "question": "1"})
     wait_for(studio, html, "Why?")
-    studio.post(f"{path}/answer", {"answer": "it is warm"})
+    studio.post(f"{path}/answer", {"answer": "it is warm", "question": "2"})
     wait_for(studio, html, "yes: it is warm")
+
+
+def test_a_page_receives_the_events_of_its_own_request(studio):
+    html = studio.run("shop.py:block", {})  # the response waits a moment for the call, which says that it has begun
+    topic, number = re.search(r'data-topic="(call:\d+)"', html)[1], int(re.search(r'data-number="(\d+)"', html)[1])
+    path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]
+    studio.post(f"{path}/cancel")
+    with studio.client.stream("GET", f"/events?after={number}") as events:
+        event = next(line for line in events.iter_lines() if line.startswith("data: "))
+    assert "calls:shop.py:block" in event, topic
+    wait_for(studio, html, "Cancelled")
 
 
 def test_a_run_in_a_copy_changes_the_workspace_only_when_it_is_applied(studio):

@@ -23,6 +23,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 expect = playwright and playwright.expect
+if expect:
+    expect.set_options(timeout=30_000)  # a busy machine may show a change late
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +69,7 @@ def run(page):
     button = page.locator("form.arguments [type=submit]")
     expect(button).to_be_enabled()
     button.click()
-    return page.locator("#call")
+    return page.locator("#calls")
 
 
 def test_tools_are_found_and_opened_with_the_keyboard_alone(studio, open_page):
@@ -83,6 +85,21 @@ def test_tools_are_found_and_opened_with_the_keyboard_alone(studio, open_page):
     expect(page.locator("main h1")).to_contain_text("before you trust it")
     page.get_by_label("Search tools").fill("nothing like this")
     expect(page.get_by_text("No tool matches.")).to_be_visible()
+
+
+def test_a_double_click_starts_one_call(studio, open_page):
+    def is_start(message):
+        return message.request.method == "POST" and message.url.endswith("/calls")
+
+    page, started = open_page(studio, "/tools/list_directory"), []
+    page.on("response", lambda response: started.append(response) if is_start(response) else None)
+    button = page.locator("form.arguments [type=submit]")
+    expect(button).to_be_enabled()
+    button.dblclick()
+    expect(page.locator("#calls")).to_contain_text("notes.md")
+    with page.expect_response(is_start):
+        button.click()
+    assert len(started) == 2
 
 
 def test_problems_of_arguments_appear_at_their_fields(studio, open_page):
@@ -148,7 +165,7 @@ def test_an_example_fills_the_form_and_the_call_runs_after_approval(studio, open
     result.get_by_role("tab", name="Metadata").click()
     expect(result).to_contain_text('"approval"')
     page.get_by_role("button", name="Call again").click()
-    expect(page.locator(".history li")).to_have_count(2)
+    expect(page.locator("#calls .card")).to_have_count(1)
 
 
 def test_a_call_is_copied_to_the_clipboard(studio, open_page):
@@ -156,6 +173,7 @@ def test_a_call_is_copied_to_the_clipboard(studio, open_page):
     page.get_by_label("pattern", exact=True).fill("*.md")
     expect(page.get_by_text("The policy allows it")).to_be_visible()
     page.locator("#forecast").get_by_text("Copy as…").click()
+    page.wait_for_timeout(500)  # the field has lost the focus, so the policy is asked again
     page.get_by_role("button", name="ask-tools call").click()
     expect(page.locator("#status")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == "ask-tools call glob 'pattern=*.md'"
@@ -179,6 +197,25 @@ def test_questions_of_a_tool_are_answered_on_the_page(studio, open_page):
     result.get_by_label("Answer").fill("warm")
     result.get_by_role("button", name="Answer").click()
     expect(result).to_contain_text("yes: warm")
+
+
+def test_a_refresh_keeps_the_input_and_the_focus(studio, open_page):
+    page = open_page(studio, "/tools/shop.py%3Aask_user")
+    page.get_by_label("topic").fill("tea")
+    result = run(page)
+    result.get_by_role("button", name="yes").click()
+    result.get_by_label("Answer").fill("warm")
+    for topic in ("ink", "oil"):  # calls of another program, which this page shows as well
+        studio.run("shop.py:ask_user", {"topic": topic})
+        expect(page.get_by_text(f"Do you like {topic}?")).to_be_visible()
+    expect(result.get_by_label("Answer")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(result.get_by_text("Why?")).to_have_count(0)
+    expect(result.locator(".question")).to_have_count(2)
+    for _ in range(2):
+        result.get_by_role("button", name="no").first.click()
+        result.get_by_role("button", name="Answer").click()
+    expect(result.locator(".question")).to_have_count(0)
 
 
 def test_a_result_with_html_runs_no_code_and_loads_no_files(studio, open_page):
@@ -217,11 +254,8 @@ def test_changes_of_a_copy_are_applied_and_undone(studio, open_page):
     assert "one" in (studio.workspace / "notes.md").read_text()
 
 
-def test_a_chat_streams_waits_for_approval_and_is_forked(studio, open_page):
-    page = open_page(studio, "/chat")
-    page.get_by_label("Message").fill("What is here?")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/sessions/*")
+def test_an_approved_call_of_an_agent_runs_and_its_session_is_forked(studio, open_page):
+    page = open_page(studio, studio.run_agent())
     expect(page.get_by_text("write_file waits for approval")).to_be_visible()
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("Done: summary.md")).to_be_visible()
@@ -235,7 +269,25 @@ def test_a_chat_streams_waits_for_approval_and_is_forked(studio, open_page):
     (studio.workspace / "summary.md").unlink()
 
 
-PATHS = ["/", ORDER, "/tools/glob", "/chat", "/sessions", "/changes", "/evals", "/missing"]
+def test_calls_that_run_are_still_there_after_a_reload(studio, open_page):
+    page = open_page(studio, "/tools/shop.py%3Aask_user")
+    for topic in ("tea", "ink"):
+        page.get_by_label("topic").fill(topic)
+        expect(run(page).get_by_text(f"Do you like {topic}?")).to_be_visible()
+    page.reload()
+    expect(page.locator("#calls .question")).to_have_count(2)
+    for topic in ("ink", "tea"):
+        call = page.locator("#calls .card").filter(has_text=f"Do you like {topic}?")
+        call.get_by_role("button", name="yes").click()
+        call = page.locator("#calls .card").filter(has_text="Why?")
+        call.get_by_label("Answer").fill(f"it is {topic}")
+        call.get_by_role("button", name="Answer").click()
+        expect(page.get_by_text(f"yes: it is {topic}", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.locator("#calls")).to_contain_text("yes: it is ink")  # the latest one
+
+
+PATHS = ["/", ORDER, "/tools/glob", "/sessions", "/changes"]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (360, "light"), (360, "dark")])
@@ -244,18 +296,17 @@ def test_pages_have_no_serious_axe_violations_and_fit_their_window(studio, open_
     page = open_page(studio, "/tools/glob", width=width, scheme=scheme)
     page.get_by_label("pattern", exact=True).fill("*.md")
     expect(run(page).get_by_role("status")).to_have_text("done")
-    chat = {"prompt": "What is here?", "model": "scripted:demo", "tools": ["list_directory", "write_file"]}
-    session = studio.post("/chat", chat).headers["location"]
-    for path in [None, *PATHS[:-1], session]:
+    session = studio.run_agent(id=f"{width}-{scheme}")
+    for path in [None, *PATHS, session]:
         if path:
-            page.goto((studio.origin if path == session else studio.base) + path)
-        expect(page.locator("main .loading:not([data-src$='/problems'] *)")).to_have_count(0, timeout=30_000)
+            page.goto(studio.base + path)
+        expect(page.locator("main .loading")).to_have_count(0)
         if path == session:
             expect(page.get_by_text("waits for approval")).to_be_visible()
         violations = axe.run(page).response["violations"]
-        found = [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in violations]
+        problems = [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in violations]
         assert not [
-            entry for entry, rule in zip(found, violations, strict=True) if rule["impact"] in ("serious", "critical")
+            entry for entry, rule in zip(problems, violations, strict=True) if rule["impact"] in ("serious", "critical")
         ], path
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 
@@ -338,8 +389,8 @@ def test_many_tabs_stay_live_over_one_connection(studio, open_page):
         page.goto(f"{studio.base}/tools/shop.py%3Areceive")
     studio.run("shop.py:receive", {"id": 4711, "text": "from another program"})
     for page in pages:
-        expect(page.locator("#history")).to_contain_text("4711")
+        expect(page.locator("#calls")).to_contain_text("4711")
     first.close()  # another page receives the events now
     studio.run("shop.py:receive", {"id": 4712, "text": "again"})
     for page in pages[1:]:
-        expect(page.locator("#history")).to_contain_text("4712")
+        expect(page.locator("#calls")).to_contain_text("4712")

@@ -122,6 +122,20 @@ def hostile() -> str:
     )
 
 
+@tool(read_only=True, input_schema={"type": "object", "properties": {"kind": True}})
+def odd(**arguments: object) -> object:
+    """Return a value that is no JSON."""
+    deep: list[object] = []
+    for _ in range(900):
+        deep = [deep]
+    circular: list[object] = []
+    circular.append(circular)
+    values = {"deep": deep, "circular": circular, "number": 10**5000, "name": "a\udcff", "keys": {(1, 2): {b"x"}}}
+    if arguments["kind"] == "error":
+        raise ValueError("no file a\udcff")
+    return values[arguments["kind"]]
+
+
 @tool(read_only=True)
 def receive(id: int, text: str, note: str = "none", rest: list | None = None) -> dict:
     """Return the arguments."""

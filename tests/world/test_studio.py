@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import stat
@@ -54,7 +55,7 @@ def studio(home, workspace):
 )
 def test_the_link_to_a_tool_of_a_file_opens_its_page(studio, workspace, file, name):
     address = studio(file, "--no-open", name=name)
-    with httpx2.Client(follow_redirects=True) as browser:
+    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
         page = browser.get(address)
         for _ in range(100):  # the tools are loaded in the background
             if links := re.findall(r'href="(/[^"]*/tools/[^"]*)"', browser.get(urljoin(str(page.url), "list")).text):
@@ -75,10 +76,66 @@ def test_other_users_and_other_ports_receive_no_token(studio, workspace):
     assert "127.0.0.1" not in opened
     assert address in page.read_text()
     assert [stat.S_IMODE(path.stat().st_mode) for path in (page, page.parent)] == [0o600, 0o700]
-    with httpx2.Client(follow_redirects=True) as browser:
+    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
         assert browser.get(address).status_code == 200
         [cookie] = browser.cookies.jar
         assert len(cookie.path) > 16
         assert cookie.path in address
     assert not page.exists()
     assert httpx2.get(address).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "doctor",
+    [
+        None,
+        pytest.param("print('one\\ntwo')", marks=pytest.mark.slow),  # no report
+        pytest.param("print([])", marks=pytest.mark.slow),
+        pytest.param("os._exit(0)", marks=pytest.mark.slow),
+        pytest.param("os.kill(os.getpid(), 9)", marks=pytest.mark.slow),
+    ],
+)
+def test_the_search_for_problems_always_ends(studio, workspace, doctor):
+    site = workspace / "site"
+    site.mkdir()
+    code = f"import os, sys\nif 'doctor' in sys.orig_argv:\n    {doctor}; sys.stdout.flush(); os._exit(0)\n"
+    (site / "sitecustomize.py").write_text(code if doctor else "")
+    address = studio("./weather.py", "--no-open", PYTHONPATH=str(site))
+    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+        root = urljoin(str(browser.get(address).url), ".")
+        assert "Forecast rain." in browser.get(f"{root}tools/.%2Fweather.py%3Aforecast").text
+        browser.get(root)
+        with browser.stream("GET", f"{root}events") as events:
+            lines = events.iter_lines()
+            while "Looking for problems" in (page := browser.get(f"{root}problems").text):
+                next(line for line in lines if '"topic": "catalog"' in line)
+    assert ("gives no report" in page) == bool(doctor)
+
+
+def test_a_pattern_without_matches_is_an_error_before_the_page_opens(studio, workspace):
+    command = [sys.executable, "-m", "tools_core", "ui", "--tools", "missing", "--no-open"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'no tool or package "missing"' in done.stderr
+
+
+@pytest.mark.slow
+def test_the_messages_of_an_mcp_server_are_shown_beside_the_call(studio):
+    program = [sys.executable, str(Path(__file__).with_name("mcp_server.py"))]
+    options = '{"before": "caf\u00e9\\n", "result": {"content": "Rain", "isError": "no"}}'
+    add = [sys.executable, "-m", "tools_core", "mcp", "add", "sky", "--yes", "--", *program, options]
+    subprocess.run(add, check=True, capture_output=True)
+    address = studio("mcp:sky", "--no-open")
+    with httpx2.Client(follow_redirects=True, timeout=60) as browser:
+        root = urljoin(str(browser.get(address).url), ".")
+        browser.headers["origin"] = root.rpartition("/")[0].rpartition("/")[0]
+        key = browser.post(f"{root}tools/sky_echo/forecast", json={}).json()["key"]
+        browser.post(f"{root}tools/sky_echo/calls", json={"arguments": {}, "key": key})
+        with browser.stream("GET", f"{root}events?after=first") as events:
+            lines = events.iter_lines()
+            while "Running" in (page := html.unescape(browser.get(f"{root}calls/1").text)):
+                next(line for line in lines if '"topic": "call:1"' in line)
+        assert '"result": {\n    "content": "Rain",\n    "isError": "no"\n  }' in page  # as it was sent
+        assert re.search(r'"method": "tools/call",\s+"params": \{\s+"name": "echo"', page)
+        assert "caf\ufffd" in page  # a line that is not a message
+        assert '<pre tabindex="0">Rain</pre>' in page

@@ -14,7 +14,8 @@ from starlette.responses import HTMLResponse, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from tools_studio._pages import bench, changes, evals, sessions
+from tools_studio._events import Numbers
+from tools_studio._pages import bench, changes, sessions
 from tools_studio._security import Guard
 
 if TYPE_CHECKING:
@@ -41,13 +42,15 @@ def create_application(studio: Studio, port: int, announce: Callable[[str], None
         *bench.ROUTES,
         *sessions.ROUTES,
         *changes.ROUTES,
-        *evals.ROUTES,
         Route("/events", _events),
         Mount("/static", StaticFiles(packages=[("tools_studio", "static")])),
     ]
     application = Starlette(
         routes=[Mount(studio.root, routes=routes)],
-        middleware=[Middleware(Guard, root=studio.root, port=port, announce=announce)],
+        middleware=[
+            Middleware(Guard, root=studio.root, port=port, announce=announce),
+            Middleware(Numbers, hub=studio.hub),
+        ],
         exception_handlers={HTTPException: _explain},
         lifespan=lifespan,
     )
@@ -57,13 +60,14 @@ def create_application(studio: Studio, port: int, announce: Callable[[str], None
 
 async def _events(request: Request) -> Response:
     studio: Studio = request.app.state.studio
-    after = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-    return StreamingResponse(studio.hub.stream(int(after)), media_type="text/event-stream")
+    after = request.headers.get("last-event-id") or request.query_params.get("after", "")
+    number = int(after) if after.isdecimal() else 0
+    return StreamingResponse(studio.hub.stream(number), media_type="text/event-stream")
 
 
 async def _explain(request: Request, error: Exception) -> Response:
     """Show an error as a page."""
     studio: Studio = request.app.state.studio
-    assert isinstance(error, HTTPException)  # noqa: S101
+    assert isinstance(error, HTTPException)  # noqa: S101  (registered for these alone)
     text = await run_in_threadpool(studio.render, "error.html", status=error.status_code, detail=error.detail, number=0)
     return HTMLResponse(text, error.status_code)

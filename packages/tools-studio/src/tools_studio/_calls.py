@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections import deque
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, InvalidArguments, Result, ToolCall
 from tools_runtime import Executor, Policy, PolicyError
+from tools_studio._exchange import exchange
 from tools_studio._snippets import pretty
 from tools_workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tools_core import ApprovalRequest, Effects, Question, Tool
     from tools_core.schema import Problem
     from tools_studio._events import Hub
+    from tools_studio._exchange import Message
     from tools_workspace import Changes, WorkspaceCopy
 
 _GRACE = 2.0  # seconds for a tool to return after it was cancelled
-_MAX_HISTORY = 200
+_MAX_ENDED = 200  # calls that pages can still show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,7 @@ class Call:
     result: Result | None = None
     progress: tuple[float, float | None, str] | None = None
     question: Question | None = None
+    questions: int = 0  # so far
     is_cancelled: bool = False
     copy: WorkspaceCopy | None = None
     changes: Sequence[Mapping[str, Any]] = ()  # in the copy, each with its diff
@@ -66,6 +68,7 @@ class Call:
     context: Context | None = None
     task: asyncio.Task[None] | None = None
     answer: Future[str | None] = field(default_factory=Future)
+    messages: Collection[Message] = ()  # to and from its MCP server
 
     @property
     def topic(self) -> str:
@@ -102,15 +105,16 @@ class Calls:
         self._hub = hub
         self._run_id = f"ui-{secrets.token_hex(8)}"
         self._ids = count(1)
-        self._history: deque[Call] = deque(maxlen=_MAX_HISTORY)
-
-    def __iter__(self) -> Iterator[Call]:
-        """Iterate over the calls, the latest first."""
-        return reversed(self._history.copy())
+        self._calls: dict[int, Call] = {}
 
     def get(self, id: int) -> Call | None:
         """Return a call, or None."""
-        return next((call for call in self._history if call.id == id), None)
+        return self._calls.get(id)
+
+    def of(self, name: str) -> list[Call]:
+        """Return the calls of a tool that run, and the latest one, which is the first."""
+        calls = [call for call in reversed(self._calls.values()) if call.name == name]
+        return [call for call in calls if call is calls[0] or call.result is None]
 
     def forecast(self, tool: Tool, arguments: Mapping[str, Any]) -> Forecast:
         """Return what the policy would decide about a call of a model."""
@@ -131,8 +135,12 @@ class Calls:
     def start(self, name: str, tool: Tool, arguments: Mapping[str, Any], key: str, *, in_copy: bool) -> Call:
         """Start a call that a person has approved after they saw the forecast with this key."""
         call = Call(id=next(self._ids), name=name, tool=tool, arguments=arguments, in_copy=in_copy)
-        self._history.append(call)
+        finished = [call.id for call in self._calls.values() if call.result is not None]
+        for id in finished[:-_MAX_ENDED]:
+            del self._calls[id]
+        self._calls[call.id] = call
         call.task = asyncio.get_running_loop().create_task(self._run(call, key))
+        self._hub.publish(f"calls:{name}")
         return call
 
     def cancel(self, call: Call) -> None:
@@ -148,28 +156,39 @@ class Calls:
 
     def reply(self, call: Call, answer: str | None) -> None:
         """Answer the question of a running tool; None leaves it without an answer."""
+        call.question = None
         with suppress(InvalidStateError):
             call.answer.set_result(answer)
+        self._hub.publish(call.topic)
 
     def apply(self, call: Call) -> None:
         """Apply what a call changed in its copy. Raises WorkspaceError for a conflict; the copy remains."""
-        if call.copy is not None:
-            call.copy.apply(shown=call.shown, title=f"{call.tool.name}, ask-tools ui")
-            call.copy.discard()
-            call.copy, call.outcome = None, "applied"
-            self._hub.publish(call.topic)
+        self._end_copy(
+            call, "applied", lambda copy: copy.apply(shown=call.shown, title=f"{call.tool.name}, ask-tools ui")
+        )
 
     def discard(self, call: Call) -> None:
         """Remove the copy of a call with its changes."""
-        if call.copy is not None:
-            call.copy.discard()
-            call.copy, call.outcome = None, "discarded"
-            self._hub.publish(call.topic)
+        self._end_copy(call, "discarded")
+
+    def _end_copy(self, call: Call, outcome: str, use: Callable[[WorkspaceCopy], object] = lambda _: None) -> None:
+        copy, call.copy = call.copy, None  # so that a second click finds none
+        if copy is None:
+            return
+        try:
+            use(copy)
+            copy.discard()
+        except BaseException:
+            call.copy = copy
+            raise
+        call.outcome = outcome
+        self._hub.publish(call.topic)
 
     async def _run(self, call: Call, key: str) -> None:
         started = monotonic()
         try:
-            call.result = await self._result(call, key)
+            with exchange(call.tool, lambda: self._hub.publish(call.topic)) as call.messages:
+                call.result = await self._result(call, key)
         except (WorkspaceError, PolicyError) as error:
             call.result = Result.error(str(error), type="denied", exception=error)
         except asyncio.CancelledError:
@@ -178,7 +197,6 @@ class Calls:
             call.duration = monotonic() - started
             call.context = None
             self._hub.publish(call.topic)
-            self._hub.publish("calls")
 
     async def _result(self, call: Call, key: str) -> Result:
         if call.in_copy:
@@ -211,9 +229,9 @@ class Calls:
     def _ask(self, call: Call, question: Question) -> str | None:
         """Show a question, and wait for its answer in the thread of the tool."""
         call.answer = Future()
+        if call.is_cancelled:
+            return None
         call.question = question
+        call.questions += 1
         self._hub.publish(call.topic)
-        try:
-            return None if call.is_cancelled else call.answer.result()
-        finally:
-            call.question = None
+        return call.answer.result()

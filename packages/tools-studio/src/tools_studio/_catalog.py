@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import LoadProblem, Registry, Tool
 from tools_core.command import CommandError, find_tools, stdout_to_stderr
-from tools_core.formats import openai
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+_DOCTOR_LIMIT = 60.0  # seconds
+_MAX_REASON = 500  # characters
 
 
 class Badge(NamedTuple):
@@ -72,11 +74,6 @@ class Item:
         return badges + [_OPEN] * bool(hints.get("open_world")) + [_ASKS] * self.tool.requires_approval
 
     @cached_property
-    def tokens(self) -> int:
-        """An estimate of the tokens of the definition in each request, as `ask-tools check` shows it."""
-        return openai.tokens([self.tool]) if self.tool else 0
-
-    @cached_property
     def words(self) -> str:
         """The text that the search looks in."""
         tags = self.tool.tags if self.tool else ()
@@ -102,7 +99,7 @@ class Catalog:
         self._lock = Lock()
         self._registry = Registry()
         self._registry.discover()
-        self.report: dict[str, Any] = {}  # of `ask-tools doctor`, once it has ended
+        self.report: dict[str, Any] | None = None  # of `ask-tools doctor`, once it has ended
 
     @cached_property
     def _matches(self) -> dict[str, Any]:
@@ -135,7 +132,7 @@ class Catalog:
         packages: dict[str, list[Item]] = {}
         for item in self.items.values():
             packages.setdefault(item.package, []).append(item)
-        facts = {row["distribution"]: row["facts"] for row in self.report.get("distributions", ())}
+        facts = {row["distribution"]: row["facts"] for row in (self.report or {}).get("distributions", ())}
         return [
             Group(package=package, version=items[0].version, items=items, facts=facts.get(package, {}))
             for package, items in packages.items()
@@ -143,14 +140,22 @@ class Catalog:
 
     @property
     def problems(self) -> list[dict[str, str]]:
-        """The problems of the installation, each with a fix."""
-        return [*self.report["problems"]] if self.report else [*self._own_problems()]
+        """The problems of the installation, each with a fix; empty while `ask-tools doctor` looks for them."""
+        return [*self.report["problems"]] if self.report else []
 
     def examine(self) -> None:
-        """Run `ask-tools doctor`, which imports the packages in another process."""
+        """Run `ask-tools doctor`, which imports the packages in another process; its failure is a problem, too."""
         command = [sys.executable, "-P", "-m", "tools_core", "doctor", "--json"]
-        child = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60, check=False)
-        self.report = json.loads(child.stdout) if child.stdout else {}
+        output = b""
+        try:
+            child = subprocess.run(command, capture_output=True, timeout=_DOCTOR_LIMIT, check=False)
+            output = child.stderr or child.stdout
+            report = json.loads(child.stdout)
+            self.report = {key: report[key] for key in ("problems", "distributions")}
+        except (OSError, ValueError, TypeError, LookupError, subprocess.TimeoutExpired) as error:
+            reason = output.decode(errors="replace").strip()[-_MAX_REASON:] or str(error)
+            silence = {"name": "ask-tools doctor", "error": f"it gives no report: {reason}", "fix": "run it yourself"}
+            self.report = {"problems": [*self._own_problems(), silence], "distributions": []}
 
     def score(self, name: str) -> Any:
         """Return the score of a definition beside all others, with findings; None without tools-eval."""

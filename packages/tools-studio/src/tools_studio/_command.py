@@ -29,7 +29,7 @@ examples:
 
 def configure(parser: ArgumentParser) -> None:
     """Add the arguments of `ui`."""
-    parser.description = "Try tools, follow sessions and chat in the browser."
+    parser.description = "Try tools, follow sessions and answer their calls in the browser."
     parser.epilog = _EPILOG
     text = "NAME, 'x_*', PACKAGE, PACKAGE:NAME, FILE.py or FILE.py:NAME; by default all installed tools"
     parser.add_argument("--tools", metavar="PATTERN,...", action="append", help=text)
@@ -46,6 +46,7 @@ def run(options: Namespace) -> int:
     from tools_studio._studio import Studio
 
     studio = Studio(options.tools)
+    _ = studio.catalog.names  # raises CommandError for a pattern that selects nothing
     listener = _listen(options.port)
     port = listener.getsockname()[1]
     with TemporaryDirectory(prefix="ask-tools-ui-") as folder:

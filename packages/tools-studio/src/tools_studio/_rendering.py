@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup, escape
 
-from tools_core import Block
+from tools_core import Block, Result
 from tools_studio._snippets import pretty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from markdown_it import MarkdownIt
-
-    from tools_core import Result
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")  # an <img> runs no script of an SVG
 _MARKDOWN = re.compile(r"^(#{1,6} |```|[-*] .*\n[-*] |\|.*\|\n\|[ :|-]+\|)|\*\*\S|\]\(http", re.MULTILINE)
@@ -52,9 +50,9 @@ def parts_of(result: Result) -> Iterator[Part]:
 
 def program_text(result: Result) -> str:
     """Return what a program gets, as JSON text with blocks described instead of their bytes."""
-    return clipped(
-        pretty(_described(result.output) if result.ok else {"error": result.error, "type": result.error_type})
-    )
+    if not result.ok:
+        return clipped(pretty({"error": result.error, "type": result.error_type}))
+    return clipped(pretty(_described(Result.from_dict(result.to_dict()).output)))  # plain, at any depth
 
 
 def clipped(text: str) -> str:

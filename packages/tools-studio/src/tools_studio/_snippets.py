@@ -7,13 +7,14 @@ import shlex
 from pprint import pformat
 from typing import TYPE_CHECKING, Any
 
+from tools_core import InvalidArguments, Result
 from tools_core.formats import FORMATS, legal_names
 from tools_core.schema import accepted_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tools_core import Tool
+    from tools_core import Tool, ToolCall
 
 PROVIDERS = {
     "openai": "OpenAI",
@@ -32,33 +33,26 @@ def definition(tool: Tool, provider: str) -> str:
 
 
 def snippets(name: str, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """Return a call by the name of its form: a shell command, Python, and the JSON of protocols and providers."""
-    identifier = "call_1"
-
-    def wire(provider: str) -> str:
-        return legal_names([tool.name], provider)[tool.name]
-
-    function = {"name": wire("openai"), "arguments": json.dumps(arguments, ensure_ascii=False)}
+    """Return a call by the name of its form: a shell command, Python, and a request of MCP."""
+    params = {"name": legal_names([tool.name], "mcp")[tool.name], "arguments": arguments}
     return {
-        "Shell": _command(name, tool, arguments),
+        "ask-tools call": _command(name, tool, arguments),
         "Python": _python(name, arguments),
-        "MCP": pretty(
-            {
-                "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                "params": {"name": wire("mcp"), "arguments": arguments},
-            }
-        ),
-        "OpenAI": pretty({"id": identifier, "type": "function", "function": function}),
-        "Anthropic": pretty(
-            {"type": "tool_use", "id": identifier, "name": wire("anthropic"), "input": arguments}
-        ),
-        "Gemini": pretty({"functionCall": {"name": wire("gemini"), "args": arguments}}),
-    }  # fmt: skip
+        "MCP": pretty({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}),
+    }
+
+
+def arguments_of(call: ToolCall) -> Any:
+    """Return the arguments of a call, decoded, or the text of a model that is no JSON object."""
+    try:
+        return call.arguments
+    except InvalidArguments:
+        return call.raw_arguments
 
 
 def pretty(value: Any) -> str:
-    """Return a value as JSON text for people."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    """Return a value as JSON text for people; other values as a result of a tool has them."""
+    return json.dumps(Result.ok(value).to_dict()["output"], ensure_ascii=False, indent=2)
 
 
 def _command(name: str, tool: Tool, arguments: Mapping[str, Any]) -> str:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from functools import cached_property, partial
 from secrets import token_urlsafe
-from subprocess import SubprocessError
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
 
-from tools_core.command import CommandError
 from tools_core.threads import in_thread
 from tools_studio import _rendering as rendering
 from tools_studio._calls import Calls
 from tools_studio._catalog import Catalog
 from tools_studio._events import Hub
 from tools_studio._forms import as_json
-from tools_studio._snippets import pretty
+from tools_studio._snippets import arguments_of, pretty
 from tools_workspace import Workspace
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class Studio:
                 await asyncio.to_thread(self.sessions.look)
 
     def load(self) -> None:
-        """Import the tools and run `ask-tools doctor` in the background, once."""
+        """Import the tools and look for problems in the background, once."""
         if not self._is_loading:
             self._is_loading = True
             in_thread(self._load)
@@ -64,11 +63,10 @@ class Studio:
     def _load(self) -> None:
         try:
             _ = self.catalog.items
+        finally:
             self.hub.publish("catalog")
             self.catalog.examine()
-        except (CommandError, OSError, ValueError, SubprocessError) as error:
-            self.catalog.report = {"problems": [{"name": "ask-tools doctor", "error": str(error), "fix": "run it"}]}
-        self.hub.publish("catalog")
+            self.hub.publish("catalog")
 
     def changes_of(self, copy: WorkspaceCopy) -> list[dict[str, Any]]:
         """Return the changes of a copy for a page, and remember them: only these are applied."""
@@ -85,7 +83,7 @@ class Studio:
         environment.filters.update(
             markdown=rendering.markdown, diff=rendering.diff, seconds=rendering.seconds, clipped=rendering.clipped,
             ago=rendering.ago, setting=rendering.setting, compact=as_json, pretty=pretty,
-            segment=partial(quote, safe=""),
+            segment=partial(quote, safe=""), word=shlex.quote, arguments=arguments_of,
         )  # fmt: skip
         values: dict[str, Any] = {
             "studio": self,

@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Assistant, ProviderError, Usage, cost_of
-from tools_studio._snippets import pretty
+from tools_studio._snippets import arguments_of, pretty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tools_agent import Record, Session, ToolResult
     from tools_core import ToolCall
+    from tools_workspace import Changeset
 
 _FENCE = "`" * 4
 
@@ -43,7 +44,7 @@ class Entry:
         """The text that the search looks in."""
         texts = [self.message.role, self.message.content]
         for call, result, _, _ in self.calls:
-            texts += [call.name, str(call.raw_arguments), result.content if result else "pending"]
+            texts += [call.name, pretty(arguments_of(call)), result.content if result else "pending"]
             texts += ["error"] if result and result.error else []
         return " ".join(texts).lower()
 
@@ -104,6 +105,17 @@ def timeline_of(session: Session) -> Timeline:
     )
 
 
+def changesets_of(timeline: Timeline, session: str, changesets: Sequence[Changeset]) -> dict[int, list[Changeset]]:
+    """Return what the turns of a session have changed and can be undone, by the number of the prompt's record."""
+    prompts = [entry for entry in timeline.entries if entry.message.role == "user"]
+    by_prompt: dict[int, list[Changeset]] = {}
+    for changeset in changesets:
+        before = [entry for entry in prompts if entry.at <= changeset.time]
+        if changeset.session == session and changeset.can_be_undone and before:
+            by_prompt.setdefault(before[-1].seq, []).append(changeset)
+    return by_prompt
+
+
 def markdown_of(session: Session, title: str) -> str:
     """Return a session as a Markdown document."""
     return "\n\n".join(_blocks(timeline_of(session), title)) + "\n"
@@ -116,7 +128,7 @@ def _blocks(timeline: Timeline, title: str) -> Iterator[str]:
         if entry.message.content:
             yield entry.message.content
         for call, result, _, _ in entry.calls:
-            yield f"### {call.name}\n\n{_FENCE}json\n{pretty(call.raw_arguments)}\n{_FENCE}"
+            yield f"### {call.name}\n\n{_FENCE}json\n{pretty(arguments_of(call))}\n{_FENCE}"
             yield f"{_FENCE}text\n{result.content if result else 'pending'}\n{_FENCE}"
 
 

@@ -22,12 +22,14 @@ def studio_of(request: Request) -> Studio:
 
 
 async def page(request: Request, template: str, **values: Any) -> HTMLResponse:
-    """Return a page or a part of it; rendering may load tools, so it does not block other requests.
+    """Return a page or a part of it; rendering may load tools, so it does not block other requests."""
+    values |= {"request": request, "number": request.state.number}
+    return HTMLResponse(encoded(await run_in_threadpool(studio_of(request).render, template, **values)))
 
-    `number` is the latest event that it shows.
-    """
-    values.setdefault("number", studio_of(request).hub.number)
-    return HTMLResponse(await run_in_threadpool(studio_of(request).render, template, request=request, **values))
+
+def encoded(text: str) -> bytes:
+    """Return text for a response; halves of surrogate pairs, such as those of file names, become question marks."""
+    return text.encode("utf-8", "replace")
 
 
 async def item_of(request: Request) -> Item:
@@ -43,7 +45,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     """Return the JSON object in the body of a request."""
     try:
         body = await request.json()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise HTTPException(400, "The request is not JSON.") from error
     if not isinstance(body, dict):
         raise HTTPException(400, "The request is not a JSON object.")

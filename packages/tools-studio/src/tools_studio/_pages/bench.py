@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from tools_studio._forms import form_of
@@ -17,7 +18,6 @@ from tools_workspace import WorkspaceError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from tools_core import Tool
     from tools_studio._calls import Call
@@ -27,9 +27,7 @@ _WAIT = 0.1  # seconds for a call to end before the page shows that it runs
 
 async def show_bench(request: Request) -> Response:
     """Show the tools, without one of them; they are loaded afterwards if that takes longer than a page may."""
-    studio = studio_of(request)
-    if not studio.catalog.is_loaded:
-        studio.load()
+    studio_of(request).load()
     return await page(request, "bench.html")
 
 
@@ -44,14 +42,13 @@ async def show_problems(request: Request) -> Response:
 
 
 async def show_tool(request: Request) -> Response:
-    """Show a tool with an empty form, or with the arguments of an earlier call."""
+    """Show a tool with an empty form, and its calls."""
     item, studio = await item_of(request), studio_of(request)
-    call = studio.calls.get(int(request.query_params.get("call", "0")))
     if item.tool is None:
         return await page(request, "tool.html", item=item)
     return await page(
-        request, "tool.html", item=item, call=call, providers=PROVIDERS,
-        form=form_of(item.tool.input_schema, call.arguments if call else None),
+        request, "tool.html", item=item, calls=studio.calls.of(item.name), providers=PROVIDERS,
+        form=form_of(item.tool.input_schema),
         score=await run_in_threadpool(lambda: studio.catalog.score(item.name)),
     )  # fmt: skip
 
@@ -81,13 +78,18 @@ async def forecast(request: Request) -> Response:
         snippets=snippets(request.path_params["name"], tool, arguments),
     )  # fmt: skip
     problems = [{"path": problem.path, "text": problem.text} for problem in result.problems]
-    return JSONResponse(
-        {"outcome": result.outcome, "key": result.key, "problems": problems, "html": bytes(html.body).decode()}
-    )
+    values = {"outcome": result.outcome, "key": result.key, "problems": problems, "html": bytes(html.body).decode()}
+    return Response(json.dumps(values), media_type="application/json")
+
+
+async def show_calls(request: Request) -> Response:
+    """Show the calls of a tool that run, and the latest one."""
+    item = await item_of(request)
+    return await page(request, "_calls.html", calls=studio_of(request).calls.of(item.name))
 
 
 async def start_call(request: Request) -> Response:
-    """Start a call, and show it."""
+    """Start a call, and show the calls of its tool."""
     tool, body = await _tool_of(request), await body_of(request)
     arguments: Any = body.get("arguments")
     if not isinstance(arguments, dict):
@@ -95,7 +97,7 @@ async def start_call(request: Request) -> Response:
     key, in_copy = str(body.get("key")), body.get("in_copy") is True
     call = studio_of(request).calls.start(request.path_params["name"], tool, arguments, key, in_copy=in_copy)
     await asyncio.wait({call.task}, timeout=_WAIT) if call.task else None
-    return await _call_page(request, call)
+    return await show_calls(request)
 
 
 async def show_call(request: Request) -> Response:
@@ -112,7 +114,8 @@ async def change_call(request: Request) -> Response:
     if action == "cancel":
         calls.cancel(call)
     elif action == "answer":
-        calls.reply(call, str(body.get("answer", "")))
+        if body.get("question") == str(call.questions) and call.question:  # a second click answers no next question
+            calls.reply(call, str(body.get("answer", "")))
     elif action in ("apply", "discard"):
         try:
             await run_in_threadpool(calls.apply if action == "apply" else calls.discard, call)
@@ -123,14 +126,8 @@ async def change_call(request: Request) -> Response:
     return await _call_page(request, call, message)
 
 
-async def show_history(request: Request) -> Response:
-    """Show the earlier calls of a tool."""
-    return await page(request, "_history.html", item=await item_of(request))
-
-
 async def _call_page(request: Request, call: Call, message: str = "") -> HTMLResponse:
-    values = snippets(call.name, call.tool, call.arguments)
-    return await page(request, "_call.html", call=call, message=message, snippets=values)
+    return await page(request, "_call.html", call=call, message=message)
 
 
 async def _tool_of(request: Request) -> Tool:
@@ -154,9 +151,9 @@ ROUTES = [
     Route("/calls/{id:int}", show_call),
     Route("/calls/{id:int}/{action}", change_call, methods=["POST"]),
     Route("/tools/{name:path}/definition", show_definition),
-    Route("/tools/{name:path}/history", show_history),
     Route("/tools/{name:path}/form", show_form, methods=["POST"]),
     Route("/tools/{name:path}/forecast", forecast, methods=["POST"]),
+    Route("/tools/{name:path}/calls", show_calls),
     Route("/tools/{name:path}/calls", start_call, methods=["POST"]),
     Route("/tools/{name:path}", show_tool),
 ]

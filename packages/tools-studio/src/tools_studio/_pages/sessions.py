@@ -1,4 +1,4 @@
-"""Sessions and chats: timelines, approvals, forks and exports."""
+"""Sessions: timelines, approvals, forks and exports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from tools_studio._pages._responses import body_of, page, studio_of
+from tools_studio._pages._responses import body_of, encoded, page, studio_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,45 +42,36 @@ async def show_timeline(request: Request) -> Response:
     return await _session_page(request, "_timeline.html")
 
 
-async def show_chat(request: Request) -> Response:
-    """Show the form that begins a chat."""
-    return await page(request, "chat.html")
-
-
-async def start_chat(request: Request) -> Response:
-    """Begin a chat, and go to its session."""
-    studio, body = studio_of(request), await body_of(request)
-    prompt, model = str(body.get("prompt", "")).strip(), str(body.get("model", "")).strip()
-    if not prompt or not model:
-        raise HTTPException(400, "A chat needs a message and a model.")
-    tools = body.get("tools", [])
-    names = [tools] if isinstance(tools, str) else tools
-    instructions, in_copy = str(body.get("instructions", "")), "in_copy" in body
-    create = studio.sessions.create
-    id: str = await _attempt(lambda: create(prompt, model, names, instructions, in_copy=in_copy))
-    studio.sessions.start(id, prompt, await run_in_threadpool(lambda: studio.catalog.tools))
-    return RedirectResponse(f"{studio.root}/sessions/{id}", 303)
-
-
 async def change_session(request: Request) -> Response:
-    """Send a message, stop or continue a run, answer a pending call, or fork."""
+    """Stop or continue a run, answer a pending call, fork, or undo what a turn changed."""
     studio, body = studio_of(request), await body_of(request)
-    action, id = request.path_params["action"], request.path_params["id"]
+    async with studio.sessions.lock:  # so that each change sees the one before it
+        fork = await _change(studio, body, **request.path_params)
+    if fork is not None:
+        return RedirectResponse(f"{studio.root}/sessions/{fork.id}", 303)
+    return await _session_page(request, "_timeline.html")
+
+
+async def _change(studio: Studio, body: Mapping[str, Any], id: str, action: str) -> Session | None:
+    """Change a session; return a new fork."""
     session: Session = await _attempt(lambda: studio.sessions.open(id))
     if action == "stop":
         studio.sessions.stop(id)
-    elif action == "message":
-        await _start(studio, id, str(body.get("prompt", "")).strip() or None)
+    elif action == "continue":
+        await _resume(studio, id)
     elif action == "fork":
-        fork: Session = await _attempt(lambda: session.fork(uuid4().hex[:8], until=int(body["until"])))
-        return RedirectResponse(f"{studio.root}/sessions/{fork.id}", 303)
+        fork: Session = await _attempt(lambda: session.fork(uuid4().hex[:8], until=int(str(body["until"]))))
+        return fork
+    elif action == "undo":
+        await _attempt(lambda: studio.workspace.undo(str(body["changeset"])))
+        studio.hub.publish("changes")
     elif action in _ANSWERS:
         await _attempt(lambda: _ANSWERS[action](session, body))
         if not session.pending_approvals and not session.pending_questions:
-            await _start(studio, id, None)
+            await _resume(studio, id)
     else:
         raise HTTPException(404, f"There is no action {action}.")
-    return await _session_page(request, "_timeline.html")
+    return None
 
 
 async def export(request: Request) -> Response:
@@ -102,25 +93,26 @@ async def export(request: Request) -> Response:
         text, media_type = markdown_of(session, metadata.get("title") or id), "text/markdown"
     name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in id)
     headers = {"content-disposition": f'attachment; filename="{name}.{"json" if kind == "json" else "md"}"'}
-    return Response(text, media_type=media_type, headers=headers)
+    return Response(encoded(text), media_type=media_type, headers=headers)
 
 
-async def _start(studio: Studio, id: str, prompt: str | None) -> None:
-    studio.sessions.start(id, prompt, await run_in_threadpool(lambda: studio.catalog.tools))
+async def _resume(studio: Studio, id: str) -> None:
+    studio.sessions.resume(id, await run_in_threadpool(lambda: studio.catalog.tools))
 
 
 async def _session_page(request: Request, template: str) -> Response:
     from tools_runtime.approval import PendingCall
-    from tools_studio._timeline import timeline_of
+    from tools_studio._timeline import changesets_of, timeline_of
 
-    sessions, id = studio_of(request).sessions, request.path_params["id"]
-    number = studio_of(request).hub.number
+    studio, id = studio_of(request), request.path_params["id"]
+    sessions = studio.sessions
     session: Session = await _attempt(lambda: sessions.open(id))
     timeline = await _attempt(lambda: timeline_of(session))
+    changesets = await _attempt(lambda: changesets_of(timeline, id, studio.workspace.changesets()))
     diffs = {request["call_id"]: PendingCall(request).diff for request in session.pending_approvals}
     return await page(
         request, template, session=session, timeline=timeline, info=await run_in_threadpool(sessions.info, id),
-        chat=sessions.chats.get(id), error=sessions.errors.get(id), number=number, diffs=diffs,
+        runs=id in sessions.runs, error=sessions.errors.get(id), diffs=diffs, changesets=changesets,
     )  # fmt: skip
 
 
@@ -140,20 +132,18 @@ def _approve(session: Session, body: Mapping[str, Any]) -> None:
     text = str(body.get("arguments") or "").strip()
     requests = {request["call_id"]: request for request in session.pending_approvals}
     arguments = json.loads(text) if text else None
-    session.approve(
-        body["call_id"],
-        arguments=None if arguments == requests.get(body["call_id"], {}).get("arguments") else arguments,
-    )
+    if not isinstance(arguments, dict | None):
+        raise ValueError("the arguments are not a JSON object")  # noqa: TRY004  (a page, as for other texts)
+    id = str(body["call_id"])
+    session.approve(id, arguments=None if arguments == requests.get(id, {}).get("arguments") else arguments)
 
 
 _ANSWERS: dict[str, Callable[[Session, Mapping[str, Any]], None]] = {
     "approve": _approve,
-    "deny": lambda session, body: session.deny(body["call_id"], str(body.get("reason", ""))),
-    "answer": lambda session, body: session.answer(body["call_id"], str(body["answer"])),
+    "deny": lambda session, body: session.deny(str(body["call_id"]), str(body.get("reason", ""))),
+    "answer": lambda session, body: session.answer(str(body["call_id"]), str(body["answer"])),
 }
 ROUTES = [
-    Route("/chat", show_chat),
-    Route("/chat", start_chat, methods=["POST"]),
     Route("/sessions", show_sessions),
     Route("/sessions-list", show_list),
     Route("/sessions/{id:path}/timeline", show_timeline),

@@ -28,12 +28,23 @@ async function request(url, body) {
 
 const shown = new WeakMap(); // parts, and their HTML without the numbers of events
 
-// Show the HTML of a response in an element; the focus stays where it was.
+// The elements that a person may be using, each by a name that it has in the next HTML, too.
+function places(element) {
+  const fields = $$("form[data-post] :is(input:not([type=hidden]), textarea, button)", element);
+  const named = fields.map((field) => [`${field.form.dataset.post} ${field.name} ${field.form.textContent}`, field]);
+  return new Map([...named, ...$$("a[href]", element).map((link) => [link.href, link]), ...$$("[id]", element).map((each) => [each.id, each])]);
+}
+
+// Show the HTML of a response in an element; the focus stays where it was, and so does text that the person has written.
 function swap(element, html) {
   shown.delete(element);
-  const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
+  const before = [...places(element)];
+  const [focused] = before.find(([, each]) => each === document.activeElement) ?? [];
+  const drafts = before.filter(([, each]) => each.matches("input, textarea") && each.closest("form[data-post]") && each.value !== each.defaultValue);
   element.innerHTML = html;
-  if (focused) document.getElementById(focused)?.focus();
+  const after = places(element);
+  for (const [place, { value }] of drafts) if (after.has(place)) after.get(place).value = value;
+  after.get(focused)?.focus();
   connect(element);
 }
 
@@ -51,25 +62,28 @@ function valuesOf(form, button) {
 }
 
 async function post(url, body, source) {
-  const part = $(source.dataset.target ?? "none") ?? source.closest("[data-src]");
+  const part = source.closest("[data-src]");
+  const number = known();
   try {
     const response = await request(url, body);
     if (response.redirected) location.href = response.url;
-    else replace(part, await response.text());
-    if (source.dataset.target) source.reset();
+    else replace(part, await response.text(), number);
   } catch (error) {
     say(error.message);
   }
 }
 
 // A part that fetches itself again consists of one element, or is filled by its container. The same HTML is not shown
-// again: the person may have begun to fill it in.
-function replace(part, html) {
+// again: the person may have begun to fill it in. `number` is the latest event before the request.
+function replace(part, html, number) {
   const text = html.replace(/ data-number="\d+"/g, "");
   const holder = part.tagName === "SECTION" ? part.parentElement : part;
-  if (shown.get(holder) === text) return;
-  swap(holder, html);
-  shown.set(holder, text);
+  part.dataset.number = number;
+  if (shown.get(holder) !== text) {
+    swap(holder, html);
+    shown.set(holder, text);
+  }
+  if (part.isConnected && latest.get(part.dataset.topic) > number) refresh(part);
 }
 
 // ------------------------------------------------------------------------------------------------ events
@@ -81,13 +95,12 @@ async function refresh(part) {
   if (busy.has(url)) return busy.set(url, true);
   busy.set(url, false);
   try {
-    const number = Math.max(...latest.values());
+    const number = known();
     const html = await (await request(url)).text();
     const current = $(`[data-src="${CSS.escape(url)}"]`);
     const isAtEnd = innerHeight + scrollY > document.body.scrollHeight - 160;
     if (current) {
-      current.dataset.number = number;
-      replace(current, html);
+      replace(current, html, number);
       if (isAtEnd && url.endsWith("/timeline")) scrollTo(0, document.body.scrollHeight);
     }
   } catch (error) {
@@ -100,6 +113,7 @@ async function refresh(part) {
 }
 
 const latest = new Map(); // the number of the latest event of each topic
+const known = () => Math.max(0, ...latest.values());
 
 // A browser has few connections to a server, so one page receives the events and passes them on to the others.
 function listen() {
@@ -119,20 +133,10 @@ function listen() {
   }));
 }
 
-function show({ topic, number, text, ended }) {
+function show({ topic, number, ended }) {
   if (ended) return say("The studio has ended. Start it again: ask-tools ui");
-  if (text === undefined) latest.set(topic, Math.max(number, latest.get(topic) ?? 0));
-  for (const part of $$(`[data-topic="${CSS.escape(topic)}"]`)) {
-    if (number <= part.dataset.number) continue;
-    if (text === undefined) refresh(part);
-    else append(part, text);
-  }
-}
-
-function append(part, text) {
-  part.hidden = false;
-  part.textContent += text;
-  part.scrollIntoView({ block: "nearest" });
+  latest.set(topic, Math.max(number, latest.get(topic) ?? 0));
+  for (const part of $$(`[data-topic="${CSS.escape(topic)}"]`)) if (number > part.dataset.number) refresh(part);
 }
 
 // ------------------------------------------------------------------------------------------------ pages
@@ -324,14 +328,23 @@ class ArgumentsForm {
     } else if (button.id === "tab-json") {
       this.text.value = written(this.beforeTab ?? {}, 2);
     } else if (button.id === "tab-form") {
-      if (this.beforeTab) await this.fill(this.beforeTab);
+      if (this.beforeTab) return this.fill(this.beforeTab);
+      select(button);
     } else return;
     this.soon();
   }
 
+  // Show the form with these values; until then nobody can write into the old one.
   async fill(values) {
-    select($("#tab-form", this.form));
-    swap($("#as-form", this.form), await (await request(`${this.url}/form`, values)).text());
+    const views = [$("#as-form", this.form), this.text];
+    for (const view of views) view.inert = true;
+    try {
+      swap($("#as-form", this.form), await (await request(`${this.url}/form`, values)).text());
+      select($("#tab-form", this.form));
+    } catch (error) {
+      say(error.message);
+    }
+    for (const view of views) view.inert = false;
     await this.forecast();
   }
 
@@ -349,7 +362,7 @@ class ArgumentsForm {
 
   show(forecast) {
     this.latest = forecast;
-    if (forecast.html) swap($("#forecast"), forecast.html);
+    if (forecast.html) replace($("#forecast"), forecast.html);
     const button = $("[type=submit]", this.form);
     button.textContent = { ask: "Approve and run", deny: "Denied by the policy" }[forecast.outcome] ?? "Run";
     button.disabled = forecast.outcome === "deny";
@@ -385,8 +398,9 @@ class ArgumentsForm {
     if (outcome === "invalid") return this.focusProblem();
     try {
       const body = { arguments: this.values, key, in_copy: $("[name=in_copy]", this.form).checked };
-      swap($("#call"), await (await request(`${this.url}/calls`, body)).text());
-      $("#call").scrollIntoView({ block: "nearest" });
+      const number = known();
+      replace($("#calls"), await (await request(`${this.url}/calls`, body)).text(), number);
+      $("#calls").scrollIntoView({ block: "nearest" });
     } catch (error) {
       say(error.message);
     }
@@ -420,7 +434,7 @@ document.addEventListener("click", async (event) => {
   } else if ("main" in dataset && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     visit(target.href);
-  } else if (target.role === "tab") select(target);
+  } else if (target.role === "tab" && target.id !== "tab-form") select(target);
   else if ("copy" in dataset) copy(dataset.copy);
   else if ("example" in dataset) {
     await argumentsForm.fill(exact(dataset.example));
@@ -430,14 +444,21 @@ document.addEventListener("click", async (event) => {
     target.disabled = true;
     await post(dataset.post, "form" in dataset ? valuesOf(target.form) : JSON.parse(dataset.body ?? "{}"), target);
     target.disabled = false;
-  } else if (target.matches("button[data-get]")) get(dataset.get, $(dataset.target));
-  else if (target.classList.contains("toggle")) {
+  } else if (target.classList.contains("toggle")) {
     const [text, rendered] = target.parentElement.querySelectorAll(":scope > pre, :scope > .prose");
     text.hidden = !text.hidden;
     rendered.hidden = !text.hidden;
     target.setAttribute("aria-pressed", text.hidden);
   }
 });
+
+// The second click of a double click repeats no request.
+document.addEventListener("click", (event) => {
+  if (event.detail > 1 && event.target.closest("form[data-post] button, [type=submit], [data-post], [data-run]")) {
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}, true);
 
 // In the capturing phase: a form reads its values before the tab shows the other view.
 document.addEventListener("click", (event) => {
@@ -461,10 +482,7 @@ document.addEventListener("keydown", (event) => {
   if (key === "/" && !isTyping) {
     event.preventDefault();
     $("[data-filter]")?.focus();
-  } else if (key === "Enter" && "enter" in target.dataset && !event.shiftKey && !event.isComposing) {
-    event.preventDefault();
-    target.form.requestSubmit();
-  } else if (key === "Enter" && (event.ctrlKey || event.metaKey)) target.closest("form")?.requestSubmit();
+  } else if (key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) target.closest("form")?.requestSubmit();
   else if (target.role === "tab" && ["ArrowLeft", "ArrowRight"].includes(key)) {
     const tabs = $$("[role=tab]", target.parentElement);
     const next = tabs[(tabs.indexOf(target) + (key === "ArrowRight" ? 1 : tabs.length - 1)) % tabs.length];
