@@ -19,7 +19,7 @@ from tools_core import EntryPoint, Registry, Tool
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / ".cache/site"
 REPOSITORY = "https://github.com/ask-tools/ask-tools/blob/main"
-SHIPPED = ("tools-filesystem", "tools-shell")
+SHIPPED = ("tools-filesystem", "tools-shell", "tools-sql", "tools-web")
 LINK_OR_CODE = re.compile(
     r"^```.*?^```$|`[^`\n]+`|(!?\[(?:[^\[\]]|`[^`]*`)*\])\((?!\w+:|#)([^)#\s]+)(#[^)]*)?\)", re.DOTALL | re.MULTILINE
 )

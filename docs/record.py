@@ -1,4 +1,4 @@
-"""Record `ask-tools run --preview` and `ask-tools chat` as pictures: `python docs/record.py` writes docs/images/*.svg.
+"""Record `ask-tools run` and `ask-tools chat` as pictures: `python docs/record.py` writes docs/images/*.svg.
 
 Each is a real process in a pseudo-terminal, with the model `scripted:demo`. Durations, ids and paths are replaced, so
 that two recordings are equal. Needs tools-cli and pyte.
@@ -42,6 +42,7 @@ FILES = {
 }
 REPLACEMENTS = [
     (re.compile(r"\d{8}-\d{6}-\d{6}-[0-9a-f]{4}"), "20261125-090000-000000-a1b2"),  # copies and changesets
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"), "2026-11-25 09:00"),
     (re.compile(r"(?<=session )[0-9a-f]{8}\b"), "4f0c91d2"),  # sessions
     (re.compile(r"\b\d+\.\d s\b"), "0.1 s"),
     (re.compile(re.escape(str(HOME))), "~" + " " * (len(str(HOME)) - 1)),  # the columns stay the same
@@ -126,9 +127,12 @@ def row(screen: pyte.Screen, line: int) -> Text:
 
 
 if __name__ == "__main__":
-    record("run-preview", ["run", "Tidy this folder", "--preview", "--yes"], ("what to do with the changes?", ""))
+    preview = ["--mode", "preview"]
+    record("run-preview", ["run", "Tidy this folder", *preview, "--yes"], ("what to do with the changes?", ""))
     record(
-        "chat", ["chat", "--preview"], ("preview on", "Tidy this folder\r"), ("4 changes in the copy", "/changes\r"),
-        ("what to do", "s notes.md draft.bak debug.log\r"), ("applied 3 changes", ""),
+        "chat", ["chat"], ("mode auto", "Look around\r"), ("to undo: /undo", "/mode preview\r"),
+        ("mode preview ", "Tidy this folder\r"), ("4 changes in the copy", "/changes\r"),
+        ("what to do", "s notes.md draft.bak debug.log\r"), ("applied 3 changes", "x\r"),
+        ("discarded the copy", "/undo 2\r"), ("undone 1 change", ""),
     )  # fmt: skip
     shutil.rmtree(HOME)

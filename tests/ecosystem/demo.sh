@@ -99,7 +99,7 @@ printf '# Notes\n\nbuy milk\n' >notes.md
 printf 'milk,2\n' >budget.csv
 printf 'old\n' >draft.bak
 say "A preview runs the agent in a copy of the folder. This one edits a file, and a command deletes one file too many:"
-show ask-tools run "Tidy this folder" --model scripted:demo --preview --yes --session desk </dev/null
+show ask-tools run "Tidy this folder" --model scripted:demo --mode preview --yes --session desk </dev/null
 show ls
 
 say "Look at what really changed, apply the good part, and undo it:"
@@ -111,15 +111,15 @@ show ls
 show ask-tools changes --discard
 
 say "Kill a run in the middle:"
-echo "\$ ask-tools run 'Tidy this folder' --model scripted:demo --preview --yes --session killed & kill -9 \$!"
-ask-tools run "Tidy this folder" --model scripted:demo --preview --yes --session killed >../output 2>&1 </dev/null &
+echo "\$ ask-tools run 'Tidy this folder' --model scripted:demo --mode preview --yes --session killed & kill -9 \$!"
+ask-tools run "Tidy this folder" --model scripted:demo --mode preview --yes --session killed >../output 2>&1 </dev/null &
 until grep --quiet "→ list" ../output || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
 kill -9 $! 2>/dev/null || true
 wait $! 2>/dev/null || echo "(exit code $?)"
 cat ../output
 
 say "The session continues, and finished calls are not repeated. The folder is unchanged until you apply:"
-show ask-tools run --session killed --preview --yes </dev/null
+show ask-tools run --session killed --mode preview --yes </dev/null
 show ls
 show ask-tools apply
 

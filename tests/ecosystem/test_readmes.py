@@ -21,6 +21,7 @@ import threading
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import get_args, get_overloads, get_type_hints
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -149,7 +150,7 @@ def tidy(text):
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=() if page in QUICK else pytest.mark.slow) for page in PAGES], ids=name_of
 )
-def test_every_block_of_a_page_runs_in_one_shell_and_shows_its_real_output(page, tmp_path, model_server, shell):
+def test_the_blocks_of_a_page_print_the_documented_output(page, tmp_path, model_server, shell):
     providers = {f"{name}_BASE_URL": model_server(forecast).url for name in ("OPENAI", "ANTHROPIC")}
     keys = {f"{name}_API_KEY": "none" for name in ("OPENAI", "ANTHROPIC")}
     session = shell(tmp_path, **providers, **keys)
@@ -197,9 +198,11 @@ def test_the_web_application_streams_events_of_the_agent():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
-        body = json.dumps({"session": "ada", "prompt": "How is Oslo?"}).encode()
+        body = json.dumps({"session": "trip", "prompt": "How is Oslo?"}).encode()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/chat"
-        with urlopen(Request(url, body), timeout=30) as response:
+        with pytest.raises(HTTPError, match="401"):
+            urlopen(Request(url, body), timeout=30)
+        with urlopen(Request(url, body, {"X-User": "ada"}), timeout=30) as response:
             assert response.headers["content-type"].startswith("text/event-stream")
             lines = response.read().decode().splitlines()
         server.should_exit = True
