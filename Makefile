@@ -24,7 +24,7 @@ OPTIONS = --quiet --constraint constraints.txt
 install = { uv --version && uv pip install --python $(BIN)/python $(OPTIONS) $(1); } >/dev/null 2>&1 || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(OPTIONS) $(1)
 
-.PHONY: help environment demo test test-slow test-user check docs coverage bench format build clean
+.PHONY: help environment demo test test-slow test-user check docs coverage bench format release api clean
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -56,20 +56,33 @@ demo: ## list, call and create tools
 test: $(VENV)/.test ## run the fast tests, on all processors: some minutes
 	$(PYTEST)
 
-test-slow: $(VENV)/.slow test-user ## run the slow tests: installation, clusters, crashes, sandboxes, large files
+test-slow: $(VENV)/.slow $(if $(CI),,test-user) ## run the slow tests: installation, clusters, crashes, sandboxes, large files
 	$(PYTEST) -m slow
 
-test-user: $(VENV)/.test ## as root: run the fast tests of tools-shell and tools-filesystem, and all days, as an ordinary user
+test-user: $(VENV)/.slow ## as root: run the fast tests of tools-shell and tools-filesystem, and all days, as an ordinary user
 	bash tests/as_user.sh $(BIN)/python $(WORKERS) tests/tools_shell tests/tools_filesystem $(PYTEST_ARGS)
 	bash tests/as_user.sh $(BIN)/python $(WORKERS) -m "slow or not slow" tests/days $(PYTEST_ARGS)
 
-check: environment ## lint, types, architecture
+ifdef PACKAGE
+# The sources of one package, and its tests.
+CHECKED = $(firstword $(wildcard $(PACKAGE)/src packages/$(PACKAGE)/src))
+CHECKED_TESTS = $(wildcard tests/$(subst -,_,$(PACKAGE)) tests/tools_$(PACKAGE))
+check: environment ## lint, types, architecture; make check PACKAGE=tools-core takes seconds
+	@test -n "$(CHECKED)" || { echo "There is no package $(PACKAGE)" >&2; exit 1; }
+	$(BIN)/ruff check $(CHECKED) $(CHECKED_TESTS)
+	$(BIN)/ruff format --check $(CHECKED) $(CHECKED_TESTS)
+	$(BIN)/mypy $(CHECKED)
+	$(BIN)/basedpyright --pythonpath $(BIN)/python $(CHECKED)
+	$(BIN)/lint-imports --no-logo
+else
+check: environment
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports --no-logo
 	bash -n .ci/run && bash -n tests/as_user.sh && bash -n tests/ecosystem/demo.sh
+endif
 
 docs: $(VENV)/.docs ## build the documentation in site/; read it with: python -m http.server -d site
 	$(BIN)/python docs/build.py
@@ -85,8 +98,11 @@ format: environment ## format, and apply ruff's fixes
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-build: $(VENV)/.demo ## build every wheel and source distribution into dist/
-	@for project in . $(PROJECTS); do (cd $$project && "$(abspath $(BIN))/python" -m hatchling build -d "$(CURDIR)/dist") || exit 1; done
+release: $(VENV)/.release ## build all distributions of the last commit into dist/, check them and install them
+	$(BIN)/python .ci/release.py
+
+api: $(VENV)/.demo ## write the public interfaces in tests/ecosystem/api again, after a change on purpose
+	$(BIN)/python tests/ecosystem/test_api.py
 
 clean: ## remove the files that other targets create
 	rm -rf .venv .cache dist htmlcov .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

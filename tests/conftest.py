@@ -12,23 +12,29 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
 
 CACHE = Path(__file__).parents[1] / ".cache"
 CI = os.environ.get("CI") == "true"
+SAMPLE = 2  # cases of a parametrized test in the fast suite; the slow one has the others
 # A test may skip because of the machine's system, kernel or user. What can be installed is installed in CI.
+PATIENCE = 240  # seconds that a test may run
 MISSING = re.compile(r"not installed|could not import|not downloaded")
 
 # A shell starts background processes with these signals ignored, and programs that tests start would inherit that.
 for number in (signal.SIGINT, getattr(signal, "SIGQUIT", signal.SIGINT)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+pytest.register_assert_rewrite("runtime_conformance")
 
 # Machines differ in speed, so examples have no deadline; CI runs the same examples each time.
 settings.register_profile("house", deadline=None, derandomize=CI, print_blob=True)
@@ -64,7 +70,8 @@ def environment_with():
     """
 
     def environment_with(name, ours, theirs=(), constraints=None):
-        projects = [CACHE.parent / each.partition("[")[0] / "pyproject.toml" for each in ours]  # their entry points
+        folders = [CACHE.parent / requirement.partition("[")[0] for requirement in ours]
+        projects = [folder / "pyproject.toml" for folder in folders]  # their entry points
         read = [path.read_text() for path in (*projects, *([constraints] if constraints else []))]
         key = hashlib.sha256(repr([sys.version, list(ours), list(theirs), read]).encode()).hexdigest()[:12]
         folder = CACHE / "environments" / f"{name}-{key}"
@@ -81,7 +88,7 @@ def environment_with():
             if not done.exists():
                 subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
                 root = CACHE.parent
-                words = [*(f"--editable={root / each}" for each in ours), *theirs]
+                words = [*(f"--editable={root / requirement}" for requirement in ours), *theirs]
                 words += ["--constraint", constraints] if constraints else []
                 uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python]
                 pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -91,6 +98,66 @@ def environment_with():
         return python
 
     return environment_with
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
+def pytest_collection_modifyitems(config, items):
+    """Mark all but a sample of the cases of each parametrized test as slow, unless tests are named one by one."""
+    if any("::" in word for word in config.args):
+        return
+    cases = {}
+    for item in items:
+        if hasattr(item, "callspec") and item.get_closest_marker("slow") is None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for matrix in cases.values():
+        for item in sorted(matrix, key=lambda item: crc32(item.nodeid.encode()))[SAMPLE:]:
+            item.add_marker("slow")
+
+
+def children():
+    """Return the process IDs of the children of this process, where the system tells them."""
+    pids = set()
+    for task in Path("/proc/self/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            pids.update(map(int, task.read_text().split()))
+    return pids
+
+
+@contextmanager
+def time_limit():
+    """Fail a test that hangs: kill what it has started, since it may wait for its output, then interrupt it."""
+    if not hasattr(signal, "SIGALRM"):  # Windows
+        yield
+        return
+    before = children()
+
+    def end(number, frame):
+        for pid in children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        signal.signal(number, interrupt)
+
+    def interrupt(number, frame):
+        pytest.fail(f"It has not ended after {PATIENCE} seconds.")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE, 5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup():
+    with time_limit():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call():
+    with time_limit():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -122,7 +189,7 @@ def event(value):
 def model_server():
     """`model_server(reply).url` is a provider: `reply(path, body)` returns a JSON object, or the list of its events.
 
-    A tuple is a status and the text of a page.
+    A tuple is a status, the text of a page, and its headers.
     """
     servers = []
 
@@ -131,16 +198,18 @@ def model_server():
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 answer = reply(self.path.partition("?")[0], body)
-                status, kind, text = 200, "application/json", ""
+                status, kind, text, headers = 200, "application/json", "", []
                 if isinstance(answer, list):
                     kind, text = "text/event-stream", "".join(map(event, answer))
                 elif isinstance(answer, tuple):
-                    status, text = answer
+                    status, text, *headers = answer
                     kind = "text/html"
                 sent = (text or json.dumps(answer)).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(sent)))
+                for header in headers:
+                    self.send_header(*header)
                 self.end_headers()
                 self.wfile.write(sent)
 
@@ -192,10 +261,10 @@ class PostgreSQL:
         self._run("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "stop")
 
     def new_database(self):
-        """Return the URL of an empty schema, which takes less time to create than a database."""
+        """Return the URL of an empty database."""
         name = f"test{next(self._numbers)}"
-        self._run("psql", "-h", self.folder, "-U", "tester", "-c", f"CREATE SCHEMA {name}", "postgres")
-        return f"postgresql://tester@/postgres?host={self.folder}&options=-csearch_path%3D{name}"
+        self._run("psql", "-h", self.folder, "-U", "tester", "-c", f"CREATE DATABASE {name}", "postgres")
+        return f"postgresql://tester@/{name}?host={self.folder}"
 
     def _run(self, program, *arguments):
         command = [self.programs / program, *arguments]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import importlib.metadata
 import re
 import statistics
 import subprocess
@@ -14,6 +15,9 @@ import types
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
+
+from tools_core import registry
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [
@@ -34,12 +38,13 @@ PUBLIC_MODULES = {
     "tools_core.formats",
     "tools_core.linux",  # for packages that start or confine processes
     "tools_core.schema",
-    "tools_core.search",
     "tools_core.text",  # for code that asks, prints or logs
     "tools_core.threads",  # for code that runs calls
+    "tools_core.variables",  # for code that judges commands
     "tools_runtime.approval",  # for programs that ask a person
     "tools_runtime.hookspecs",
     "tools_runtime.plugins",
+    "tools_runtime.search",
     "tools_runtime.remote",  # for runtimes in other packages
 }  # what users import by module; every other module is underscored
 STDLIB = sys.stdlib_module_names | {"annotationlib", "compression"}  # the two came with Python 3.14
@@ -138,6 +143,14 @@ def test_every_package_says_that_it_is_typed():
     assert [str(folder) for folder in folders if not (folder / "py.typed").is_file()] == []
 
 
+def test_each_parameter_of_a_shipped_tool_has_a_type_or_alternatives():
+    shipped = [name for name in registry if registry.origin(name).distribution.startswith("tools-")]
+    assert len(shipped) >= 17
+    for name in shipped:  # some clients reject lists of types, and parameters that accept anything
+        for parameter, schema in registry[name].definition["input_schema"].get("properties", {}).items():
+            assert isinstance(schema.get("type"), str) or "anyOf" in schema, f"{name}: {parameter}"
+
+
 @pytest.mark.parametrize("project", [source.parent for source in SOURCES], ids=lambda project: project.name)
 def test_a_package_has_readme_changelog_and_licence(project):
     readme = (project / "README.md").read_text(encoding="utf-8")
@@ -186,3 +199,22 @@ def test_constraints_are_names_and_versions_only():
     pins = [line for line in lines if not line.startswith("#")]
     assert [pin for pin in pins if not re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", pin)] == []
     assert pins == sorted(pins)
+
+
+@pytest.mark.slow  # whose environment has all groups of dependencies
+def test_pinned_versions_run_on_the_first_python_3_11():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = {line.partition("==")[0] for line in lines}
+    installed = [d for d in importlib.metadata.distributions() if d.name.lower().replace("_", "-") in pins]
+    needs = {d.name: d.metadata.get("Requires-Python") or "" for d in installed}
+    assert len(needs) > 20
+    assert {name: versions for name, versions in needs.items() if "3.11.0" not in SpecifierSet(versions)} == {}
+
+
+def test_the_page_about_the_walks_of_a_call_names_modules_that_exist():
+    page = (ROOT / "docs/explanation/walks.md").read_text(encoding="utf-8")
+    modules = re.findall(r"`(\w+(?:/\w+)*\.py)`", page)
+    assert len(modules) > 15
+    folders = [ROOT / "tools-core/src/tools_core", ROOT / "tools-core/src/tools_core/_registry"]
+    missing = [name for name in modules if not any((folder / name).is_file() for folder in folders)]
+    assert missing == []
