@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # type checkers and editors read the names here, Python in th
     from tools_core._registry._entry import LoadProblem as LoadProblem
     from tools_core._registry._entry_points import EntryPoint as EntryPoint
     from tools_core._registry._registry import Registry as Registry
+    from tools_core._registry._registry import Tools as Tools
     from tools_core._registry._registry import registry as registry
     from tools_core._tools._approval import Approval as Approval
     from tools_core._tools._approval import ApprovalRequest as ApprovalRequest
@@ -43,7 +44,7 @@ _NAMES = {
     "_definition._parameter": ("Parameter",),
     "_registry._entry": ("LoadProblem",),
     "_registry._entry_points": ("EntryPoint",),
-    "_registry._registry": ("Registry", "registry"),
+    "_registry._registry": ("Registry", "Tools", "registry"),
     "_tools._approval": ("Approval", "ApprovalRequest", "Approve", "Denial"),
     "_tools._function": ("tool",),
     "_tools._tool": ("Tool",),

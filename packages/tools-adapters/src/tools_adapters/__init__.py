@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tools_adapters._agno import to_agno
-    from tools_adapters._bridge import Executor, Options, Tools
+    from tools_adapters._bridge import Executor, Options
     from tools_adapters._claude_agent_sdk import from_claude_agent_sdk, to_claude_agent_sdk
     from tools_adapters._crewai import to_crewai
     from tools_adapters._google_adk import from_google_adk, to_google_adk
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Executor",
     "Options",
-    "Tools",
     "from_claude_agent_sdk",
     "from_google_adk",
     "from_langchain",

@@ -9,8 +9,8 @@ from agno.media import Audio, File, Image
 from agno.tools import Function, Toolkit
 from agno.tools.function import ToolResult
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, parts_of, text_of
-from tools_core import Result
+from tools_adapters._bridge import BridgedTool, Options, bridge, parts_of, text_of
+from tools_core import Result, Tools
 
 
 def to_agno(tools: Tools, **options: Unpack[Options]) -> Toolkit:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Protocol, TypeAlias, TypedDict
 
-from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Toolset, tool
+from tools_core import ApprovalRequest, Audio, Context, File, Image, Registry, Result, Tool, ToolCall, Tools, tool
 from tools_core.formats import legal_names, openai, responses_strict
 
-# A registry or other mapping, one tool (also a plain function or a Tool class), a toolset, or a sequence of these.
-Tools: TypeAlias = Mapping[str, Tool] | Tool | Toolset | Callable[..., Any] | Iterable[Any]
 Approve: TypeAlias = Callable[[ApprovalRequest], object] | Literal["all"]
 
 
@@ -42,7 +40,7 @@ def bridge(
     """Return the tools as another framework sees them; two of one name are a ValueError."""
     if executor is not None and approve is not None:
         raise TypeError("pass approve= to the executor, which decides about all calls")
-    registry = tools if isinstance(tools, Registry) else _registry_of(tools)
+    registry = tools if isinstance(tools, Registry) else Registry(tools)
     loaded = dict(registry.items())  # without broken tools
     names = legal_names(loaded, "openai")
     shared = Context() if context is None else context
@@ -196,12 +194,3 @@ def block_of(data: bytes | str, mime_type: str | None = None, name: str | None =
 def _text(part: Any) -> str:
     """Return a part as text: the content of a text file, a description of other blocks."""
     return openai.content([part])[0].get("text") or str(part)
-
-
-def _registry_of(tools: Any) -> Registry:
-    registry = Registry()
-    if isinstance(tools, Mapping):
-        tools = [tool.renamed(name) for name, tool in tools.items()]
-    for item in tools if isinstance(tools, Iterable) and not isinstance(tools, Tool) else [tools]:
-        registry.register(item)
-    return registry

@@ -12,8 +12,8 @@ from mcp.server import Server
 from mcp.types import CallToolResult, ListToolsResult, ToolAnnotations
 from mcp.types import Tool as Definition
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool
-from tools_core import Context, Result, Tool
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, content_of, foreign_tool
+from tools_core import Context, Result, Tool, Tools
 from tools_core.threads import run_coroutine
 
 

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 from crewai.tools import BaseTool, ToolFailure
 from pydantic import BaseModel, Field, PrivateAttr
 
-from tools_adapters._bridge import Options, Tools, bridge, text_of
-from tools_core import Result
+from tools_adapters._bridge import Options, bridge, text_of
+from tools_core import Result, Tools
 
 
 def to_crewai(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:

@@ -15,8 +15,8 @@ from google.adk.tools import BaseTool, FunctionTool, ToolContext
 from google.adk.tools.tool_confirmation import ToolConfirmation
 from google.genai import types
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
-from tools_core import Context, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, foreign_tool, parts_of, text_of
+from tools_core import Context, Result, Tool, ToolError, Tools
 from tools_core.threads import run_coroutine
 
 KINDS = ("image", "audio", "application/pdf")  # media that a function response carries

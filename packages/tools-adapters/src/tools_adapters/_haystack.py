@@ -8,8 +8,8 @@ from haystack.dataclasses import FileContent, ImageContent, TextContent
 from haystack.tools import Tool as HaystackTool
 from haystack.tools.errors import ToolInvocationError
 
-from tools_adapters._bridge import Options, Tools, bridge, content_of, text_of
-from tools_core import Result
+from tools_adapters._bridge import Options, bridge, content_of, text_of
+from tools_core import Result, Tools
 
 
 def to_haystack(tools: Tools, **options: Unpack[Options]) -> list[HaystackTool]:

@@ -14,8 +14,8 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool, ToolException
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
-from tools_core import Context, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, content_of, foreign_tool, halt_in
+from tools_core import Context, Result, Tool, ToolError, Tools
 
 
 def to_langchain(tools: Tools, **options: Unpack[Options]) -> list[BaseTool]:

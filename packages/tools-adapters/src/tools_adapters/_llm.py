@@ -15,8 +15,8 @@ from typing import Any, Unpack
 import click
 import llm
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, foreign_tool, parts_of, text_of
-from tools_core import ApprovalRequest, Context, Registry, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, foreign_tool, parts_of, text_of
+from tools_core import ApprovalRequest, Context, Registry, Result, Tool, ToolError, Tools
 from tools_core.formats import legal_names
 
 _TYPES = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict}

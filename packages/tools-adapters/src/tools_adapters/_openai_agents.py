@@ -13,8 +13,8 @@ from agents import FunctionTool, ToolsToFinalOutputResult, get_current_trace
 from agents.tool import invoke_function_tool, set_function_tool_failure_error_function
 from agents.tool_context import ToolContext
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
-from tools_core import Context, Result, Tool
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, content_of, foreign_tool, halt_in
+from tools_core import Context, Result, Tool, Tools
 from tools_core.formats import responses
 
 

@@ -16,8 +16,8 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import AbstractToolset, ApprovalRequiredToolset
 from pydantic_core import SchemaValidator, core_schema
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, block_of, bridge, content_of, foreign_tool, halt_in
-from tools_core import Context, Result, Tool, ToolError
+from tools_adapters._bridge import BridgedTool, Options, block_of, bridge, content_of, foreign_tool, halt_in
+from tools_core import Context, Result, Tool, ToolError, Tools
 from tools_core.threads import run_coroutine
 
 

@@ -14,8 +14,8 @@ import smolagents
 from smolagents.agent_types import AgentImage
 from smolagents.local_python_executor import FinalAnswerException
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, parts_of, text_of
-from tools_core import Image, ToolError
+from tools_adapters._bridge import BridgedTool, Options, bridge, parts_of, text_of
+from tools_core import Image, ToolError, Tools
 
 _TYPES = frozenset(("string", "boolean", "integer", "number", "array", "object", "null"))
 

@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 from strands import ToolContext
 from strands.types.tools import AgentTool, ToolSpec, ToolUse
 
-from tools_adapters._bridge import BridgedTool, Options, Tools, bridge, parts_of, text_of
-from tools_core import Result
+from tools_adapters._bridge import BridgedTool, Options, bridge, parts_of, text_of
+from tools_core import Result, Tools
 
 
 def to_strands(tools: Tools, **options: Unpack[Options]) -> list[AgentTool]:

@@ -71,7 +71,7 @@ class Agent(Generic[ContextT, OutputT]):
         name: The name for `Agent.find` and sub-agents; by default the class name in snake case.
         model: `"PROVIDER:NAME"`, or a provider such as `OpenAIProvider(...)`.
         instructions: The system message of each new session; in later runs of the session, the current text.
-        tools: A list, a registry or another mapping.
+        tools: Tools as for `tools_core.Registry`.
         runtime: Where tools run: a runtime, its name such as `"thread"`, or a function of the context.
         hooks: Plugins that wrap calls, the outermost first, such as `AuditLog`.
         policy: The policy that decides which calls run, such as `tools_runtime.Policy`.

@@ -191,9 +191,5 @@ def resolve(value: Any, context: Any, session: object = None) -> Any:
 
 def read_tools(tools: Any) -> dict[str, Tool]:
     """Return tools by name. Raises ValueError for two tools with the same name."""
-    if isinstance(tools, Mapping):
-        return dict(tools)
-    registry = Registry()
-    for tool in [] if tools is None else [tools] if isinstance(tools, Tool) else tools:
-        registry.register(tool)
-    return dict(registry)
+    has_names = isinstance(tools, Mapping) and all(isinstance(tool, Tool) for tool in tools.values())
+    return dict(tools if has_names else Registry(tools))

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tools_agent import Assistant
 from tools_agent.delegation import delegate
 from tools_code._code_model import CodeModel
 from tools_code._interpreter import Interpreter
 from tools_code._stubs import stubs_of
-from tools_core import Context, Effects, Registry, Result, Tool, ToolError, Toolset
+from tools_core import Context, Effects, Registry, Result, Tool, ToolError, Tools
 from tools_runtime.search import Index
 from tools_shell import Python
 
 if TYPE_CHECKING:
-    from tools_agent import Response
+    from collections.abc import Mapping
 
-Source: TypeAlias = Tool | Toolset | Callable[..., Any]
+    from tools_agent import Response
 
 _MAX_STUBS = 16_000  # characters of all stubs in the description, some 4,000 tokens
 _SANDBOXES = ("required", "bubblewrap", "landlock")
@@ -46,7 +45,7 @@ class CodeMode(Tool):
 
     def __init__(
         self,
-        tools: Mapping[str, Tool] | Iterable[Source] | Source,
+        tools: Tools,
         *,
         max_calls: int = 200,
         timeout: float = 300.0,
@@ -63,21 +62,16 @@ class CodeMode(Tool):
         """
         if max_calls < 1 or not timeout > 0:
             raise ValueError(f"max_calls and timeout are positive, got {max_calls!r} and {timeout!r}")
-        registry = Registry()
-        items: Any = tools if isinstance(tools, Iterable) else [tools]
-        if isinstance(items, Mapping):
-            items = [tool.renamed(name) for name, tool in items.items()]
-        for item in items:
-            if isinstance(item, CodeMode):
-                raise ValueError("code cannot run code: leave run_code out of the tools of CodeMode")  # noqa: TRY004  (a ValueError, as other wrong values)
-            registry.register(item)
+        registry = Registry(tools)
         self._tools: dict[str, Tool] = dict(registry)
+        if any(isinstance(tool, CodeMode) for tool in self._tools.values()):
+            raise ValueError("code cannot run code: leave run_code out of the tools of CodeMode")
         self._max_calls = max_calls
         self._timeout = timeout
         self._python = python or Python(sandbox="required")
         settings: Any = self._python.effects({}).settings
         self.requires_approval = settings["sandbox"]["level"] not in _SANDBOXES
-        self._stubs = stubs_of(registry.values())
+        self._stubs = stubs_of(self._tools)
         self._index = Index(registry.definitions())
         self.description = _DESCRIPTION.format(max_calls=max_calls) + self._functions()
 

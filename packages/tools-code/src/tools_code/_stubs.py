@@ -6,7 +6,7 @@ import builtins
 import json
 import keyword
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from inspect import cleandoc, formatannotation
 from textwrap import indent
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
@@ -29,26 +29,26 @@ class Stub(NamedTuple):
     text: str
 
 
-def stubs_of(tools: Iterable[Tool]) -> list[Stub]:
+def stubs_of(tools: Mapping[str, Tool]) -> list[Stub]:
     """Return a stub for each tool.
 
     Names that are no identifiers get underscores. Names of builtins, and equal ones, get a number.
     """
     stubs: list[Stub] = []
     names = {*dir(builtins), "ToolError", "namespace", "search_tools"}
-    for tool in tools:
-        base = re.sub(r"\W", "_", tool.name)
+    for name, tool in tools.items():
+        base = re.sub(r"\W", "_", name)
         if not base.isidentifier() or keyword.iskeyword(base):
             base = f"_{base}"
         identifier, number = base, 2
         while identifier in names:
             identifier, number = f"{base}_{number}", number + 1
         names.add(identifier)
-        stubs.append(_stub(tool, identifier))
+        stubs.append(_stub(name, tool, identifier))
     return stubs
 
 
-def _stub(tool: Tool, identifier: str) -> Stub:
+def _stub(tool_name: str, tool: Tool, identifier: str) -> Stub:
     definition = tool.definition
     schema = definition["input_schema"]
     members = schema.get("properties", {}).items()
@@ -66,7 +66,7 @@ def _stub(tool: Tool, identifier: str) -> Stub:
     ]
     documentation = "\n\n".join(filter(None, [cleandoc(definition.get("description", "")), "\n".join(texts)]))
     text = f"def {identifier}({', '.join(signature)}) -> {_result(tool)}:\n" + indent(f'"""{documentation}"""', "    ")
-    return Stub(tool.name, names, identifier, text)
+    return Stub(tool_name, names, identifier, text)
 
 
 def _result(tool: Tool) -> str:

@@ -9,10 +9,9 @@ from typing import Any
 from inspect_ai.model import ContentImage, ContentText
 from inspect_ai.tool import ToolDef, ToolError, ToolParams
 
-from tools_core import Approve, Image, Registry, Result, ToolCall
+from tools_core import Approve, Image, Registry, Result, ToolCall, Tools
 from tools_core.formats import openai
 from tools_core.schema import resolve
-from tools_eval._tools import Tools, tools_of
 
 
 def to_inspect(tools: Tools, *, approve: Approve = None) -> list[Any]:
@@ -21,9 +20,7 @@ def to_inspect(tools: Tools, *, approve: Approve = None) -> list[Any]:
     A tool that requires approval runs if `approve` is "all" or a function that answers. Inspect's own approval policies
     apply as well, before a call.
     """
-    registry = Registry()
-    for tool in tools_of(tools):
-        registry.register(tool)
+    registry = Registry(tools)
     return [_tool(definition, registry, approve) for definition in registry.definitions()]
 
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_agent import Agent, Assistant, Provider, ProviderError, Request, Session, cost_of, get_provider
-from tools_core import InvalidArguments, Registry, Tool, ToolCall, ToolError, tool
+from tools_core import InvalidArguments, Registry, Tool, ToolCall, ToolError, Tools, tool
 from tools_core.command import CommandError, install_command, load_tools
 from tools_core.files import is_inside
 from tools_core.threads import run_coroutine
@@ -20,7 +20,6 @@ from tools_eval._answer import Reply
 from tools_eval._cases import NO_CALL, Case
 from tools_eval._expect import CaseError
 from tools_eval._report import Attempt, Blame, Rate, Report
-from tools_eval._tools import Tools, tools_of
 from tools_eval._words import sentences, similarity, tool_words
 
 if TYPE_CHECKING:
@@ -110,10 +109,7 @@ def _model(label: str, model: Provider | str) -> Model:
 
 
 def _offered(tools: Tools) -> dict[str, Tool]:
-    registry = Registry()  # refuses two tools with the same name
-    for offered in tools_of(tools):
-        registry.register(offered)
-    return dict(registry)
+    return dict(Registry(tools))
 
 
 @dataclass

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from tools_core import Tool
+from tools_core import Tool, Tools
 from tools_core.schema import resolve
 from tools_eval._neighbours import Neighbours
 from tools_eval._tokens import estimate_tokens
-from tools_eval._tools import Tools, tools_of
+from tools_eval._tools import tools_of
 from tools_eval._words import sentences, tool_words
 
 WEIGHTS = {

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
-from tools_core import Tool
+from tools_core import Tool, Tools
 from tools_core.formats import Format, openai
-from tools_eval._tools import Tools, tools_of
+from tools_eval._tools import tools_of
 
 _WORDS = re.compile(r"[A-Za-z]+|\d{1,3}|[^\sA-Za-z\d]+|\s{2,}")
 _LONGEST = 10  # letters of a word that is one token

@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Literal, NoReturn, Self, TypeAlias
 
-from tools_core import Context, Registry, Result, Tool, ToolCall
+from tools_core import Context, Registry, Result, Tool, ToolCall, Tools
 from tools_core.threads import in_thread, start_coroutine
 from tools_runtime._approval import Approve, Approver
 from tools_runtime._call import Batch, Execution, Place
@@ -28,7 +28,6 @@ from tools_runtime._runtimes._choice import Choice, Runtimes, call_with_context
 from tools_runtime._runtimes._local import MAX_THREADS, ThreadRuntime
 from tools_runtime._runtimes._runtime import Runtime, find_tool
 
-Tools: TypeAlias = Mapping[str, Tool] | Sequence[Any] | Callable[..., Any]
 Pair: TypeAlias = tuple[ToolCall, Result]
 
 _HOOK_GRACE = 1.0  # seconds for hooks to finish after the caller has left
@@ -39,8 +38,7 @@ class Executor:
     """Run tool calls on a runtime, wrapped by hooks. Stateless between batches.
 
     Args:
-        tools: A registry or another mapping, a sequence of tools, or a function of the context that returns one of
-            these. By default the installed tools.
+        tools: Tools as for `Registry`, or a function of the context that returns them. By default the installed tools.
         runtime: A `Runtime`, its class or name, or a function of the context that returns one of these. A mapping of
             tool names chooses a runtime for single tools, and `"*"` for the others. By default `AutoRuntime`, or the
             choice of `set_default_runtime`. A `stateful` tool always runs in this process.
@@ -92,7 +90,7 @@ class Executor:
         self.error_policy = error_policy
         self.plugins = Plugins(hooks, installed=plugins, policy=policy)
         self._tools: Mapping[str, Tool] | Callable[..., Any] = (
-            tools if callable(tools) and not _is_tool(tools) else _as_mapping(tools)
+            tools if callable(tools) and not isinstance(tools, Tool | type) else _as_mapping(tools)
         )
         self.approvals = approvals or self.plugins.approvals() or Approvals()
         self._has_approvals = approvals is not None or self.plugins.approvals() is not None
@@ -384,17 +382,12 @@ async def _leave(tasks: Sequence[asyncio.Task[Execution]], context: Context) -> 
         task.cancel()
 
 
-def _is_tool(tools: object) -> bool:
-    return isinstance(tools, Tool) or (isinstance(tools, type) and issubclass(tools, Tool))
-
-
 def _as_mapping(tools: Any) -> Mapping[str, Tool]:
-    """Return tools by name; a registry stays a registry."""
+    """Return tools by name; a registry, or another mapping of tools, stays the same object."""
     if tools is None:
         return Registry(auto=True)
-    if isinstance(tools, Mapping):
+    if isinstance(tools, Mapping) and (
+        isinstance(tools, Registry) or all(isinstance(tool, Tool) for tool in tools.values())
+    ):
         return tools
-    registry = Registry()
-    for tool in [tools] if _is_tool(tools) else tools:
-        registry.register(tool)
-    return dict(registry)
+    return dict(Registry(tools))

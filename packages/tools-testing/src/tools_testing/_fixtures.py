@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools_core import Context, Registry, Tool, Toolset, registry
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Mapping
 
     from tools_core import Result
 
@@ -58,21 +58,9 @@ class CallTool:
         return target.call(arguments, context or self._context, **keywords)
 
 
-def tools_of(sources: Any) -> list[Tool]:
-    """Return the tools of what an agent takes as `tools`: an iterable or a mapping of tools, or a single source."""
-    if isinstance(sources, Mapping):
-        return [tool.renamed(name) for name, tool in sources.items()]
-    registry = Registry()
-    for source in sources if isinstance(sources, Iterable) else [sources]:
-        registry.register(source)
-    return [*registry.values()]
-
-
 def one_tool(tool: Any) -> Tool:
     """Return the tool of a Tool, its class or a function; TypeError for a toolset, which has several."""
     if isinstance(tool, Toolset) or (isinstance(tool, type) and issubclass(tool, Toolset)):
         raise TypeError(f"{tool!r} has several tools: pass one of its .tools")
-    registry = Registry()
-    registry.register(tool)
-    (single,) = registry.values()
+    (single,) = Registry(tool).values()
     return single

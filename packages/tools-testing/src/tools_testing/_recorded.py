@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tools_testing._fixtures import tools_of
+from tools_core import Registry
 from tools_testing._recording import RecordingProvider, ReplayProvider
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Recorded:
     def tools(self, tools: Any) -> list[Tool]:
         """Return the tools with `--record`, else tools that return the recorded results; also those of toolsets."""
         if self.records:
-            return tools_of(tools)
+            return Registry(tools).all()
         paths = sorted(self.path.parent.glob(f"{escape(self.path.name)}.*.jsonl"))
         return ReplayProvider(*(paths or [self._existing(self.path.with_suffix(".jsonl"))])).tools(tools)
 

@@ -12,10 +12,9 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tools_agent import Assistant, Delta, Provider, ProviderError, Request, ScriptedProvider, get_provider
-from tools_core import Context, Result, Tool, ToolError, tool
+from tools_core import Context, Registry, Result, Tool, ToolError, tool
 from tools_core.text import is_secret_name
 from tools_runtime.plugins import OutputBudget, Redactor
-from tools_testing._fixtures import tools_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -127,7 +126,7 @@ class ReplayProvider:
         is noticed, or from the recording.
         """
         if originals is not None:
-            definitions = [dict(original.definition) for original in tools_of(originals)]
+            definitions = [dict(original.definition) for original in Registry(originals).all()]
         else:
             added = OutputBudget(1).tool.name  # the agent adds it again
             definitions = [definition for name, definition in self._definitions.items() if name != added]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from tools_core._registry._admission import TOOLS, Admission
 from tools_core._registry._discovery import concrete_subclasses, discover
@@ -19,13 +19,15 @@ from tools_core._tools._approval import Approve, acall_if_approved, call_if_appr
 from tools_core._tools._tool import Tool
 from tools_core._tools._toolset import Toolset, as_tools
 from tools_core._values._context import Context
-from tools_core._values._errors import ToolError, UnknownToolError
+from tools_core._values._errors import DefinitionError, ToolError, UnknownToolError
 from tools_core._values._problem import NOTHING
 from tools_core._values._result import Result
 from tools_core._values._tool_call import ToolCall
 
 T = TypeVar("T")
 D = TypeVar("D")
+# What names tools: one, also a function or a class; several of them; or a mapping of names to them.
+Tools: TypeAlias = Mapping[str, Any] | Iterable[Any] | Tool | Toolset | Callable[..., Any]
 
 
 class Registry(Mapping[str, Tool]):
@@ -33,19 +35,36 @@ class Registry(Mapping[str, Tool]):
 
     A discovered tool is imported when it is first used, and `distribution:name` is a second name of it. A registered
     tool comes before discovered ones of the same name; a name of two distributions is an error that lists both.
-    Registries can be used from several threads. With `auto=True` the first read discovers the installed tools.
+    Registries can be used from several threads.
 
     Iteration, `in` and `len` include every name. `values`, `items`, `all` and `definitions` load the tools and leave
     out broken ones, which `problems` lists. For a broken tool, `get` returns the default and `registry[name]` raises.
     """
 
-    def __init__(self, *, auto: bool = False) -> None:
+    def __init__(self, tools: Tools | None = None, *, auto: bool = False) -> None:
+        """Create a registry.
+
+        Args:
+            tools: What to register: a Tool, a Toolset, a class of one, or a function; several of them; or a mapping of
+                names to tools, such as another registry.
+            auto: Whether the first read discovers the installed tools.
+
+        Raises: ValueError for two tools with one name; DefinitionError for what is not a tool.
+        """
         self._auto = auto
         self._store = Store()
         self._class_problems: dict[str, LoadProblem] = {}
         self._toolsets: dict[type[Toolset], Toolset] = {}
         self._discovering: set[int] = set()  # threads
         self._lock = threading.Lock()  # held for changes, but not while a package is imported
+        if isinstance(tools, Mapping):
+            entries = [Entry(name, source=tool, tool=_tool_named(name, tool)) for name, tool in tools.items()]
+            self._store = self._store.with_registered(entries, replace=False)
+        elif isinstance(tools, Iterable) and not isinstance(tools, Tool | Toolset | type | str):
+            for tool in tools:
+                self.register(tool)
+        elif tools is not None:
+            self.register(tools)
 
     def register(self, tool: T, *, replace: bool = False) -> T:
         """Add a tool, or all of a toolset, and return the same object: this is a decorator as well.
@@ -294,6 +313,14 @@ class Registry(Mapping[str, Tool]):
             return Result.error(str(error), type="unknown_tool", exception=error)
         except ToolError as error:
             return Result.error(str(error), type=error.type, exception=error)
+
+
+def _tool_named(name: str, source: object) -> Tool:
+    """Return the tool of an object under another name; a name with its package, `PACKAGE:NAME`, is its key alone."""
+    tools = as_tools(source)
+    if len(tools) != 1:
+        raise DefinitionError(f"{source!r} has {len(tools)} tools, which cannot all be `{name}`; leave out the name")
+    return tools[0] if tools[0].name == name or ":" in str(name) else tools[0].renamed(name)
 
 
 registry = Registry(auto=True)

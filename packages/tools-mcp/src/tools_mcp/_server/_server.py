@@ -25,7 +25,7 @@ from mcp_types import (
 )
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from tools_core import Registry, Tool
+from tools_core import Registry, Tool, Tools
 from tools_mcp._server import _http, _stdio
 from tools_mcp._server._approvals import ClientApprovals
 from tools_mcp._server._calls import Calls
@@ -61,7 +61,7 @@ class Server:
     """Serves tools to MCP clients of the protocols 2026-07-28 and 2025-11-25, on standard streams or over HTTP.
 
     Args:
-        tools: A registry or other mapping, or a sequence of tools; by default what is installed.
+        tools: What to serve, as for `Registry`; by default what is installed. Changes of a registry are served, too.
         only: Patterns of the tools that are served, as for `Registry.select`; by default all.
         read_only: Whether to serve only tools that are annotated as read-only.
         policy: A plugin that decides about calls; by default `tools_runtime.Policy()`.
@@ -82,7 +82,7 @@ class Server:
 
     def __init__(  # noqa: PLR0913  (each has a default)
         self,
-        tools: Mapping[str, Tool] | Sequence[Any] | None = None,
+        tools: Tools | None = None,
         *,
         only: Sequence[str] | None = None,
         read_only: bool = False,
@@ -101,12 +101,7 @@ class Server:
             raise TypeError("only and allow are sequences of names or patterns, such as ['read_*'], not text")
         if only is not None and not all(pattern.strip(" ,") for pattern in only):
             raise ValueError(f"only has an empty pattern: {list(only)!r}; leave it out to serve all tools")
-        if tools is not None and not isinstance(tools, Mapping):
-            registry = Registry()
-            for tool in tools:
-                registry.register(tool)
-            tools = registry
-        self._listing = Listing(tools, only, read_only=read_only)
+        self._listing = Listing(None if tools is None else _by_name(tools), only, read_only=read_only)
         self._listen = ListenHandler(self._listing.changes)
         hooks = [*hooks, *([] if output_budget is None else [OutputBudget(output_budget, max_stored=1)])]
         policy = Policy() if policy is None else policy
@@ -232,6 +227,15 @@ class Server:
         if ctx.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
             return dict(result)
         return {**_ADDED[ctx.method], **result, "_meta": {**result.get("_meta", {}), **self._info}}
+
+
+def _by_name(tools: Tools) -> Mapping[str, Tool]:
+    """Return tools by name; a registry, or another mapping of tools, stays the same object."""
+    if isinstance(tools, Mapping) and (
+        isinstance(tools, Registry) or all(isinstance(tool, Tool) for tool in tools.values())
+    ):
+        return tools
+    return Registry(tools)
 
 
 async def _no_resources(*_: object) -> ListResourcesResult:
