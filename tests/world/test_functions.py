@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass, field
 from datetime import date
 from enum import Flag, IntFlag, StrEnum, auto
-from typing import Annotated, Any, Generic, TypedDict, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypedDict, TypeVar
 
 import pytest
 
@@ -253,3 +254,51 @@ def test_a_struct_is_a_result_with_the_names_of_its_schema():
 
     cause = {"type": "event", "firstDay": "2026-01-30", "cause": None}
     assert last.call().to_dict()["output"] == {"type": "event", "firstDay": "2026-01-31", "cause": cause}
+
+
+class Stock(Toolset):
+    class Item(TypedDict):
+        name: str
+
+    Size = Literal["small", "large"]
+
+    @dataclass
+    class Box:
+        @dataclass
+        class Label:
+            text: str
+
+        label: Label
+
+    def add(self, item: Item, size: Size, box: Stock.Box) -> str:
+        """Add an item."""
+        return f"{size} {item['name']} {box.label.text}"
+
+
+def test_hints_of_a_method_may_name_the_types_of_its_class():
+    add = Stock().tool("add")
+    assert add.call(item={"name": "pen"}, size="small", box={"label": {"text": "a"}}).output == "small pen a"
+    assert "size must be one of" in (add.call(item={"name": "pen"}, size="x", box={"label": {"text": "a"}}).error or "")
+
+    class PackTool(Tool):
+        """Pack."""
+
+        class Mode(StrEnum):
+            FAST = auto()
+
+        def execute(self, mode: Mode) -> str:
+            return type(mode).__name__
+
+    assert PackTool().call(mode="fast").output == "Mode"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="the syntax needs Python 3.12")
+@pytest.mark.parametrize("future", ["", "from __future__ import annotations\n"])
+def test_a_class_with_type_parameters_may_be_the_base_of_a_tool(future):
+    code = (
+        "class Echo[T](Tool, abstract=True):\n    def execute(self, value: T) -> T:\n        return value\n"
+        "class Count(Echo[int]):\n    'Count.'\n"
+    )
+    names: dict[str, Any] = {"Tool": Tool, "__name__": __name__}
+    exec(future + code, names)
+    assert names["Count"]().input_schema["properties"]["value"] == {"type": "integer"}

@@ -11,6 +11,7 @@ from tools_core._definition._docstring import parse_docstring
 from tools_core._definition._hints._annotations import Schema, Unsupported
 from tools_core._definition._hints._classes import object_schema, with_default
 from tools_core._definition._hints._converters import Converter, Problems
+from tools_core._definition._hints._generics import Binding
 from tools_core._definition._hints._metadata import annotate, check_default, field_default, is_field
 from tools_core._definition._hints._models import is_model
 from tools_core._definition._hints._reader import Reader
@@ -27,14 +28,14 @@ def define(
     function: Callable[..., Any],
     *,
     owner: str = "the tool",
-    bound: Mapping[Any, Any] | None = None,
+    bound: Binding | None = None,
     input_schema: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Parameter] | Sequence[Parameter] = (),
     examples: Iterable[Mapping[str, Any]] = (),
     docstring: str | None = None,
 ) -> Spec:
-    """Define a tool by its function, or by a method that is `bound` to the types of its class's type variables.
+    """Define a tool by its function, or by a method that is `bound` to a class.
 
     Parameters or an `input_schema` replace the type hints, and the `docstring` of a class comes before the one of the
     function. Raises DefinitionError, or SchemaError for an invalid schema; `owner` is the tool in their messages.

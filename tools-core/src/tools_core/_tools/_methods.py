@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import Any
 
 from tools_core._definition._define import define
-from tools_core._definition._hints._generics import types_of_method
+from tools_core._definition._hints._generics import binding_of_method
 from tools_core._definition._spec import Spec
 from tools_core._tools._function import FunctionTool
 from tools_core._tools._options import SCHEMAS
@@ -38,7 +38,7 @@ def read_methods(
     specs = {}
     for name, (function, is_bound, options) in sorted(methods.items()):
         schemas = {option: value for option, value in options.items() if option in SCHEMAS}
-        bound = types_of_method(classes[0], name) if is_bound else None
+        bound = binding_of_method(classes[0], name) if is_bound else None
         specs[name] = define(function, owner=f"{owner}.{name}", bound=bound, **schemas), options
     return specs
 

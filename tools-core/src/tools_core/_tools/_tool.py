@@ -8,7 +8,7 @@ from inspect import getattr_static
 from typing import Any, ClassVar, Self
 
 from tools_core._definition._define import define, model_text
-from tools_core._definition._hints._generics import types_of_method
+from tools_core._definition._hints._generics import binding_of_method
 from tools_core._definition._parameter import Parameter
 from tools_core._definition._spec import Spec
 from tools_core._execution._body import arun, run
@@ -244,7 +244,7 @@ def _define(cls: type[Tool], owner: str) -> None:
         raise DefinitionError(f"{owner}.execute: set the options of @tool as class attributes of the tool")
     if attributes.keys() & {"execute", "__orig_bases__", *SCHEMAS} or not hasattr(cls, "_spec"):
         cls._schemas = _schemas_of(cls)
-        bound = None if isinstance(execute, staticmethod | classmethod) else types_of_method(cls, "execute")
+        bound = None if isinstance(execute, staticmethod | classmethod) else binding_of_method(cls, "execute")
         cls._spec = define(cls.execute, owner=owner, bound=bound, docstring=docstring, **cls._schemas)
         text = cls._spec.description
         for schema in SCHEMAS:

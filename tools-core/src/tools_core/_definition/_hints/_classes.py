@@ -9,7 +9,7 @@ from inspect import signature
 from typing import Any, NamedTuple, get_origin
 
 from tools_core._definition._hints._annotations import Schema, evaluate_members
-from tools_core._definition._hints._generics import member_types
+from tools_core._definition._hints._generics import member_types, type_parameters, types_in
 from tools_core._jsonschema._types import accepts_null
 
 
@@ -35,6 +35,8 @@ def members_of(hint: Any, names: Mapping[str, Any], *, is_output: bool) -> Membe
     The hints of the class may use `names` even if its module does not have them.
     """
     cls: Any = get_origin(hint) or hint
+    for base in reversed(cls.__mro__):
+        names = {**names, **type_parameters(base), **types_in(base)}
     hints = member_types(hint, evaluate_members(cls, names))
     if hasattr(cls, "__required_keys__"):
         required = [name for name, hint in hints.items() if _is_required(hint, name in cls.__required_keys__)]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from inspect import get_annotations
-from typing import Any, AnyStr, Generic, Protocol, TypeVar, Union, get_args, get_origin
+from typing import Any, AnyStr, Generic, NamedTuple, Protocol, TypeVar, Union, get_args, get_origin
+
+
+class Binding(NamedTuple):
+    """The types that a class gives to the type variables of a method, and the names in the class that its hints use."""
+
+    types: Mapping[Any, Any]
+    names: dict[str, Any]
 
 
 def substituted(hint: Any, types: Mapping[Any, Any]) -> Any:
@@ -43,10 +50,22 @@ def member_types(hint: Any, hints: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def types_of_method(cls: Any, name: str) -> dict[Any, Any]:
-    """Return the types that a class gives to the type variables of the base that has this method."""
+def binding_of_method(cls: Any, name: str) -> Binding:
+    """Return what a class and the base that has this method add to its hints."""
     owner = next(base for base in cls.__mro__ if name in vars(base))
-    return _types_of(cls, ()).get(owner, {})
+    names = {owner.__name__: owner} | type_parameters(owner) | types_in(owner)
+    return Binding(_types_of(cls, ()).get(owner, {}), names)
+
+
+def type_parameters(owner: Any) -> dict[str, Any]:
+    """Return the type variables of `class A[T]` or `def f[T]()`, by name."""
+    return {variable.__name__: variable for variable in getattr(owner, "__type_params__", ())}
+
+
+def types_in(cls: type) -> dict[str, Any]:
+    """Return the types and aliases that the body of a class defines, by name."""
+    modules = ("typing", "types", "typing_extensions")  # of aliases
+    return {key: item for key, item in vars(cls).items() if isinstance(item, type) or type(item).__module__ in modules}
 
 
 def _types_of(cls: Any, args: Iterable[Any]) -> dict[Any, dict[Any, Any]]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from tools_core._definition._hints._annotations import evaluate
-from tools_core._definition._hints._generics import substituted
+from tools_core._definition._hints._generics import Binding, substituted, type_parameters
 from tools_core._values._errors import DefinitionError
 
 MISSING: Final[Any] = inspect.Parameter.empty
@@ -31,7 +31,7 @@ class Signature:
     parameters: list[inspect.Parameter]  # without `self`
     hints: Mapping[str, Any]  # of the parameters and of "return", or MISSING
     module: Mapping[str, Any]  # the names that hints may use
-    local: Mapping[str, Any]  # those of the functions around it, and the type variables of `def f[T](...)`
+    local: Mapping[str, Any]  # those of the functions and the class around it, and the variables of `def f[T](...)`
     types: Mapping[Any, Any]  # in place of type variables
 
     @property
@@ -49,8 +49,8 @@ class Signature:
         return substituted(evaluate(self.hints[name], self.module, self.local), self.types)
 
 
-def read_signature(function: Callable[..., Any], *, bound: Mapping[Any, Any] | None = None) -> Signature:
-    """Read a callable, without the first parameter of a method, which is `bound` to the types of type variables."""
+def read_signature(function: Callable[..., Any], *, bound: Binding | None = None) -> Signature:
+    """Read a callable, without the first parameter of a method, which is `bound` to a class."""
     code = _code_of(function)
     name = getattr(code, "__qualname__", type(function).__qualname__).rpartition("<locals>.")[2]
     try:
@@ -69,8 +69,8 @@ def read_signature(function: Callable[..., Any], *, bound: Mapping[Any, Any] | N
         parameters=parameters,
         hints={item.name: item.annotation for item in parameters} | {"return": signature.return_annotation},
         module=getattr(code, "__globals__", {}),
-        types=bound or {},
-        local=_local_names(code) | {variable.__name__: variable for variable in getattr(code, "__type_params__", ())},
+        types=bound.types if bound else {},
+        local=_local_names(code) | (bound.names if bound else {}) | type_parameters(code),
     )
 
 
