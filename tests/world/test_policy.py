@@ -233,3 +233,39 @@ def test_policy_check_rejects_a_file_without_a_policy(content, place, capsys):
     Path("bad.toml").write_bytes(content)
     assert main(["policy", "check", "bad.toml"]) == 1
     assert "problems: bad.toml: " in capsys.readouterr().out
+
+
+TYPOS = {  # in a rule, and its fix in the warning
+    'tool = "forbiden"': "did you mean forbidden?",
+    'tool = ["grep", "Forbidden"]': "did you mean forbidden?",
+    'tool = "ReadFile"': "did you mean read_file?",
+    'tool = "mcp:things:ad"': "did you mean mcp:things:add?",
+    'tool = "mcp:thing"': "did you mean mcp:things?",
+    'tool = "read_file"\narguments = { pth = "a" }': "has an argument 'pth' (did you mean path?)",
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("call", "./tools.py:forbidden"),
+        pytest.param(("run", "x", "--model", "scripted:demo", "--tools", "./tools.py"), marks=pytest.mark.slow),
+        pytest.param(("chat", "--model", "scripted:demo", "--tools", "./tools.py"), marks=pytest.mark.slow),
+        pytest.param(("serve", "--tools", "./tools.py"), marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("decision", ["deny", "ask", "allow"])
+def test_a_typo_in_a_rule_that_denies_is_shown_by_every_command_that_uses_it(words, decision, place, home):
+    policy = Path(home, ".config/ask-tools/policy.toml")
+    server = {"command": "x", "tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
+    (policy.parent / "mcp.json").write_text(json.dumps({"mcpServers": {"things": server}}))
+    policy.write_text("".join(f'[[rule]]\ndecision = "{decision}"\n{rule}\n' for rule in TYPOS))
+    done = subprocess.run([*COMMAND, *words], input="/quit\n", capture_output=True, text=True, check=False)
+    text = done.stdout + done.stderr
+    shown = [f"rule {number} of {policy}: no " in text and fix in text for number, fix in enumerate(TYPOS.values(), 1)]
+    assert shown == [decision != "allow"] * len(TYPOS), text
+
+
+def test_a_rule_for_a_tool_that_is_not_here_causes_no_warning(place, capsys):
+    assert main(["call", "./tools.py:reads"]) == 0
+    assert capsys.readouterr().err == ""

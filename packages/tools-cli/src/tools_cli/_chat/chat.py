@@ -100,6 +100,8 @@ class Chat:
         tools = counted(len(self.agent.tools), "tool")
         self.screen.show([Line.of("title", f"ask-tools chat: {self.model}, {tools}, /help")])
         self.note(f"mode {self.mode}: {MODES[self.mode]}")
+        for problem in self._policy.problems(self.agent.tools.values()):
+            self.note(f"warning: {problem}")
         if self.start.is_stored:
             self.use(self.start.open(""), is_shown=True)
             return

@@ -98,6 +98,8 @@ def _run_session(options: Namespace) -> int:
         stored = start.open("") if start.is_stored else None
         is_continued = stored is not None and has_copy(stored, start.workspace)
         tools, mode = tools_for("preview" if is_continued else chosen_mode(options.mode), options)
+        for problem in policy.problems(tools.values()):
+            note(f"warning: {problem}")
         session = stored or start.open(options.prompt or prompt or "")  # not before the options are right
         output = TerminalOutput(None)
         preview = Preview(start.workspace, session, output, ignore=options.ignore) if mode == "preview" else None

@@ -99,10 +99,13 @@ def run(options: Namespace) -> int:
     if not workspace.is_dir():
         raise CommandError(f"the workspace {workspace} is not a folder")
     try:
+        policy = Policy(files=options.policy)
+        for problem in policy.problems((tools or {}).values()):
+            note(f"warning: {problem}")
         server = Server(
             tools,
             read_only=options.read_only,
-            policy=Policy(files=options.policy),
+            policy=policy,
             allow=allowed,
             instructions=_INSTRUCTIONS,
             workspace=workspace,

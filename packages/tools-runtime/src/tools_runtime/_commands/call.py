@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools_core import Result
+from tools_core.command import note
 from tools_runtime import Executor, Policy, PolicyError
 
 if TYPE_CHECKING:
@@ -18,5 +19,7 @@ def make_call(tool: Tool, call: ToolCall, context: Context, approve: Approve | N
         policy = Policy(default="allow")
     except PolicyError as error:
         return Result.error(str(error), type="denied")
+    for problem in policy.problems([tool]):
+        note(f"warning: {problem}")
     with Executor([tool], runtime="inline", policy=policy, approve=approve, default_timeout=None) as executor:
         return executor.call(call, context)

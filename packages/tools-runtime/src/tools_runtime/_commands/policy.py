@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +10,12 @@ from tools_core.command import CommandError, json_text, load_tool, one_line, rea
 from tools_core.files import config_path
 from tools_runtime import Executor, Policy, PolicyError
 from tools_runtime._policy._approvals import read_guarded
-from tools_runtime._policy._facts import ServerTool, facts_of
-from tools_runtime._policy._policy import PROJECT_FILE, examine_policy, find_project
-from tools_runtime._policy._rules import near
+from tools_runtime._policy._facts import facts_of
+from tools_runtime._policy._policy import PROJECT_FILE, examine_policy, find_project, problems_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Iterator, Mapping
-
-    from tools_core import EntryPoint
-    from tools_runtime._policy._rules import Rule
+    from collections.abc import Callable, Mapping
 
     Facts = tuple[int, Mapping[str, Any]]  # the exit code, and facts to print
 
@@ -159,7 +154,7 @@ def _check(options: Namespace) -> Facts:
             continue
         count += len(rules)
         problems += wrong
-        problems += [f"{rule}: {text}" for rule in rules for text in _problems(rule, tools)]
+        problems += [f"{rule}: {text}" for rule in rules for text in problems_of(rule, tools)]
     notes = [] if named or problems else _notes(options)
     return 1 if problems else 0, {"rules": count, "files": files, "problems": problems, "notes": notes}
 
@@ -169,40 +164,6 @@ def _notes(options: Namespace) -> list[str]:
     if policy.is_trusted or not any(rule.decision == "allow" for rule in policy.project_rules):
         return []
     return ["the project's rules that allow calls do not count before: ask-tools policy trust"]
-
-
-def _server_tool(point: EntryPoint | None) -> ServerTool | None:
-    source, _, server = (point.distribution if point else "").partition(":")
-    return ServerTool(server, point.remote) if point and source == "mcp" else None
-
-
-def _problems(rule: Rule, tools: Registry) -> Iterator[str]:
-    """Yield the names in a rule that no tool has, and the extras that its tools need to evaluate it."""
-    names = {key: key.rpartition(":")[2] for key in tools}
-    servers = {key: _server_tool(tools.origin(key)) for key in tools}
-    for pattern in rule.tools:
-        rule_of_pattern = replace(rule, tools=[pattern])
-        if not any(rule_of_pattern.concerns_tool(name, servers[key]) for key, name in names.items()):
-            yield f"no installed tool is called {pattern!r}{near(pattern, names.values())}"
-    parameters: set[str] = set()
-    missing: set[str] = set()
-    for key in (key for key, name in names.items() if rule.concerns_tool(name, servers[key])):
-        try:
-            parameters.update(tools[key].input_schema.get("properties", {}))
-            missing.update(tools[key].effects(_sample(tools[key].input_schema)).missing)
-        except Exception:  # noqa: BLE001  (a tool that cannot be loaded may have any parameter; `doctor` reports it)
-            parameters.update(rule.arguments)
-    for argument in rule.arguments.keys() - parameters if parameters else ():
-        yield f"no tool that it is for has an argument {argument!r}{near(argument, parameters)}"
-    for extra in sorted(missing) if rule.paths or rule.commands else ():
-        yield f"it cannot be evaluated without {extra}; install it"
-
-
-def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of the right types."""
-    values = {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
-    properties = schema.get("properties", {})
-    return {name: values.get(properties[name].get("type"), "x") for name in schema.get("required", ())}
 
 
 def _trust(options: Namespace) -> Facts:

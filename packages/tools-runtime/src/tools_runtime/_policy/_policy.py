@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import os
+from dataclasses import replace
+from glob import has_magic
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tools_core import InvalidArguments, Tool
+from tools_core import InvalidArguments, Registry, Tool
 from tools_core.files import config_path
 from tools_runtime._events import PolicyError
 from tools_runtime._policy._approvals import StoredApprovals, check_owner, read_guarded
-from tools_runtime._policy._facts import STRICTNESS, Decision, facts_of
+from tools_runtime._policy._facts import STRICTNESS, Decision, ServerTool, facts_of, server_tool
 from tools_runtime._policy._rules import examine_rules, near, read_rules, rule_as_toml
 from tools_runtime.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tools_core import ApprovalRequest, Context, ToolCall
     from tools_runtime._policy._facts import Facts, Outcome, Scope
@@ -138,6 +140,15 @@ class Policy:
             append_rule(self.user_file, rule)
         self.rules = (*self.rules, *added)
 
+    def problems(self, tools: Iterable[Tool] = ()) -> list[str]:
+        """Return probable typos in rules that deny or ask: names that neither these tools nor installed ones have."""
+        rules = [rule for rule in (*self.rules, *self.project_rules) if rule.tools and rule.decision != "allow"]
+        registry = Registry(auto=bool(rules))
+        for tool in tools:
+            if tool.name not in registry:
+                registry.register(tool)
+        return [f"{rule}: {text}" for rule in rules for text in problems_of(rule, registry, only_typos=True)]
+
     def evaluate(self, call: ToolCall, tool: Tool, context: Context) -> Evaluation:
         """Apply the rules to a call. Raises InvalidArguments for invalid arguments."""
         facts = facts_of(call, tool, context, self.project)
@@ -180,6 +191,47 @@ def _first(rules: Sequence[Rule], facts: Facts, reasons: list[str]) -> tuple[Rul
         if match == "yes" or (match == "perhaps" and rule.decision == "ask"):
             return rule, is_unclear
     return None, is_unclear
+
+
+def problems_of(rule: Rule, tools: Registry, *, only_typos: bool = False) -> Iterator[str]:
+    """Yield the names in a rule that no tool has, and the extras that its tools need to evaluate it."""
+    pairs = {key: (key.rpartition(":")[2], _server_tool(tools, key)) for key in tools}
+    for pattern in rule.tools:
+        if not any(replace(rule, tools=[pattern]).concerns_tool(*pair) for pair in pairs.values()):
+            parts = pattern.count(":") + 1  # of mcp:SERVER:TOOL, or of a name
+            full = [("mcp", *server) if server and parts > 1 else (name,) for name, server in pairs.values()]
+            similar = near(pattern, [":".join(names[:parts]) for names in full])
+            if similar or not only_typos:
+                yield f"no installed tool is called {pattern!r}{similar}"
+    parameters: set[str] = set()
+    missing: set[str] = set()
+    # For typos only the named tools are imported.
+    is_relevant = not only_typos or (rule.arguments and not any(map(has_magic, rule.tools)))
+    for key in (key for key, pair in pairs.items() if is_relevant and rule.concerns_tool(*pair)):
+        try:
+            parameters.update(tools[key].input_schema.get("properties", {}))
+            if not only_typos:
+                missing.update(tools[key].effects(_sample(tools[key].input_schema)).missing)
+        except Exception:  # noqa: BLE001  (a tool that cannot be loaded may have any parameter; `doctor` reports it)
+            parameters.update(rule.arguments)
+    for argument in rule.arguments.keys() - parameters if parameters else ():
+        yield f"no tool that it is for has an argument {argument!r}{near(argument, parameters)}"
+    for extra in sorted(missing) if rule.paths or rule.commands else ():
+        yield f"it cannot be evaluated without {extra}; install it"
+
+
+def _server_tool(tools: Registry, key: str) -> ServerTool | None:
+    if (point := tools.origin(key)) is None:
+        return server_tool(tools[key])
+    source, _, server = point.distribution.partition(":")
+    return ServerTool(server, point.remote) if source == "mcp" else None
+
+
+def _sample(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of the right types."""
+    values = {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": [], "object": {}}
+    properties = schema.get("properties", {})
+    return {name: values.get(properties[name].get("type"), "x") for name in schema.get("required", ())}
 
 
 def user_rules(files: Sequence[str | os.PathLike[str]] | None) -> list[Rule]:
