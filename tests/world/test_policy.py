@@ -269,3 +269,23 @@ def test_a_typo_in_a_rule_that_denies_is_shown_by_every_command_that_uses_it(wor
 def test_a_rule_for_a_tool_that_is_not_here_causes_no_warning(place, capsys):
     assert main(["call", "./tools.py:reads"]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("pattern", ["keys", "./keys", "**/keys", "~/keys", "keys/deep/b.txt"])
+def test_a_rule_that_denies_a_folder_denies_what_is_below_it(pattern, place, monkeypatch):
+    monkeypatch.setenv("HOME", str(place))
+    Path("keys/deep").mkdir(parents=True)
+    for path in ("keys/deep/b.txt", "keys.txt"):
+        Path(path).write_text("x")
+
+    def outcomes(decision, default):
+        policy = Policy([{"decision": decision, "paths": [pattern]}], files=[], project=place, default=default)
+        with Executor(load_tools(["read_file", "delete_path"]), policy=policy) as executor:
+            calls = [ToolCall(None, "read_file", {"path": path}) for path in ("keys/deep/b.txt", "keys.txt")]
+            calls.append(ToolCall(None, "delete_path", {"path": "keys/deep/b.txt"}))
+            return [executor.decide(call).outcome for call in calls]
+
+    assert outcomes("deny", "ask") == ["deny", "allow", "deny"]
+    assert outcomes("ask", "ask") == ["ask", "allow", "ask"]
+    is_file = pattern.endswith(".txt")
+    assert outcomes("allow", "deny") == ["allow", "allow", "allow" if is_file else "deny"]

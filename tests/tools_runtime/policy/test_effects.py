@@ -136,8 +136,12 @@ NAMES = st.lists(st.sampled_from(["q", "r"]), max_size=5)
 @fixtures
 @given(st.lists(st.sampled_from(["q", "r", "*", "**"]), min_size=1, max_size=5), NAMES.filter(bool))
 def test_path_patterns_agree_with_trying_everything(decide, tools, pattern, path):
-    outcome = decide(deny(paths=["/" + "/".join(pattern)]), tools.save, {"path": "/" + "/".join(path)})
-    assert outcome == ("deny" if _covers(pattern, path, "**") else "allow")
+    rule, arguments = {"paths": ["/" + "/".join(pattern)]}, {"path": "/" + "/".join(path)}
+    content = [] if "*" in pattern[-1] else ["**"]
+    assert decide(deny(**rule), tools.save, arguments) == (
+        "deny" if _covers([*pattern, *content], path, "**") else "allow"
+    )
+    assert decide(allow(**rule), tools.save, arguments) == ("allow" if _covers(pattern, path, "**") else "ask")
 
 
 @given(st.lists(st.sampled_from(["..", "src", ".", "other", "x", ""]), max_size=7))

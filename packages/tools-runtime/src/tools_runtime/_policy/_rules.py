@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from glob import has_magic
 from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,9 +39,9 @@ _VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 
 class Rule:
     """A rule of a policy. All its conditions must hold; an empty condition always holds.
 
-    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them. A condition on an
-    argument that is a list or an object covers the values and names inside it, at any depth; to allow, the items of a
-    list only.
+    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them, and a path covers
+    what is below it. A condition on an argument that is a list or an object covers the values and names inside it, at
+    any depth; to allow, the items of a list only.
     """
 
     decision: Outcome
@@ -177,6 +178,7 @@ def rule_as_toml(rule: Mapping[str, Any]) -> str:
 
 
 def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
+    paths = _listed(value.get("paths", ()))
     return Rule(
         decision=cast("Outcome", value["decision"]),
         source=source,
@@ -184,7 +186,7 @@ def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
         text=", ".join(f"{key} = {json.dumps(item, ensure_ascii=False, default=str)}" for key, item in value.items()),
         tools=_listed(value.get("tool", ())),
         hints={name: value[name] for name in _HINTS if name in value},
-        paths=_listed(value.get("paths", ())),
+        paths=paths if value["decision"] == "allow" else [_with_content(path) for path in paths],
         commands=_listed(value.get("commands", ())),
         arguments={name: _condition(item) for name, item in value.get("arguments", {}).items()},
         reason=value.get("reason", ""),
@@ -193,6 +195,11 @@ def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
 
 def _listed(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _with_content(path: str) -> str:
+    """Return a pattern that also covers what is below a path, unless it ends in a wildcard."""
+    return path if has_magic(path.rpartition("/")[2]) else f"{path}/**"
 
 
 def _condition(value: Any) -> Condition:
