@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -30,9 +31,10 @@ Condition = Sequence[Any] | Mapping[str, Any]
 _HINTS = ("read_only", "destructive", "idempotent", "open_world")
 _KEYS = ("decision", "tool", *_HINTS, "paths", "commands", "arguments", "reason")
 _TOOL = 'write plain names without a distribution, or those of a server: ["read_*", "grep", "mcp:github:search"]'
-_PATH = "write src/**, /srv/app/** or ~/notes/*.md: no `..`, no variables, no slash at the end, `**` for whole names"
+_PATH = "write src/** or ~/notes/*.md: without `..`, variables, {a,b}, ! in front, / at the end; `**` is a whole name"
 _COMMAND = "write the words of one simple command, without quotes: git diff *"
-_VALUE = 'write a value, a list of values, { glob = "..." } or { min = 1, max = 10 }'
+_VALUE = 'write a value, a list of values, { glob = "..." } without {a,b}, or { min = 1, max = 10 }'
+_BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")  # alternatives in the globs of other programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,8 @@ def rule_as_toml(rule: Mapping[str, Any]) -> str:
 
 def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
     paths = _listed(value.get("paths", ()))
+    if value["decision"] != "allow":  # also what is below a folder
+        paths = [path if has_magic(path.rpartition("/")[2]) else f"{path}/**" for path in paths]
     return Rule(
         decision=cast("Outcome", value["decision"]),
         source=source,
@@ -186,7 +190,7 @@ def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
         text=", ".join(f"{key} = {json.dumps(item, ensure_ascii=False, default=str)}" for key, item in value.items()),
         tools=_listed(value.get("tool", ())),
         hints={name: value[name] for name in _HINTS if name in value},
-        paths=paths if value["decision"] == "allow" else [_with_content(path) for path in paths],
+        paths=paths,
         commands=_listed(value.get("commands", ())),
         arguments={name: _condition(item) for name, item in value.get("arguments", {}).items()},
         reason=value.get("reason", ""),
@@ -195,11 +199,6 @@ def _rule(value: Mapping[str, Any], source: str, number: int) -> Rule:
 
 def _listed(value: Any) -> Sequence[Any]:
     return (value,) if isinstance(value, str) else tuple(value)
-
-
-def _with_content(path: str) -> str:
-    """Return a pattern that also covers what is below a path, unless it ends in a wildcard."""
-    return path if has_magic(path.rpartition("/")[2]) else f"{path}/**"
 
 
 def _condition(value: Any) -> Condition:
@@ -256,7 +255,8 @@ def _is_path(text: str) -> bool:
     parts = text.split("/")
     is_plain = all(part != ".." and ("**" not in part or part == "**") for part in parts)
     is_home = not parts[0].startswith("~") or parts[0] == "~"
-    return is_plain and is_home and parts[-1] != "" and not text.startswith("$") and "://" not in text
+    is_glob = not text.startswith("!") and not _BRACES.search(text) and text == text.strip()
+    return is_plain and is_home and is_glob and parts[-1] != "" and not text.startswith("$") and "://" not in text
 
 
 def _is_command(text: str) -> bool:
@@ -273,7 +273,7 @@ def _problems_of_condition(value: Any, place: str) -> Iterator[str]:
     if not isinstance(condition, Mapping):
         is_good = all(map(_is_value, condition))
     elif "glob" in condition:
-        is_good = len(condition) == 1 and isinstance(condition["glob"], str)
+        is_good = len(condition) == 1 and isinstance(condition["glob"], str) and not _BRACES.search(condition["glob"])
     else:
         is_good = condition.keys() <= {"min", "max"} and all(map(_is_number, condition.values()))
         is_good = is_good and condition.get("min", -inf) <= condition.get("max", inf)
