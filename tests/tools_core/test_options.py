@@ -106,6 +106,9 @@ def test_a_toolset_without_methods_has_no_tools():
         ("needs_approval", "requires_approval"),
         ("human_approval", "requires_approval"),
         ("approval_mode", "requires_approval"),
+        ("requires_confirmation", "requires_approval"),
+        ("require_confirmation", "requires_approval"),
+        ("needsConfirmation", "requires_approval"),
         ("args_schema", "input_schema"),
         ("params", "parameters"),
         ("identifier", "name"),
@@ -118,7 +121,18 @@ def test_a_class_attribute_with_the_word_of_another_framework_is_refused(name, o
 
 
 @pytest.mark.parametrize(
-    "name", ["_readonly", "timeout_s", "readonly", "parameter", "idempotency", "description_", "approved_by", "limit"]
+    "name",
+    [
+        "_readonly",
+        "timeout_s",
+        "readonly",
+        "parameter",
+        "idempotency",
+        "description_",
+        "approved_by",
+        "limit",
+        "confirm",
+    ],
 )
 def test_private_names_and_helper_attributes_are_allowed(name):
     new_tool = type("Remove", (Tool,), {name: "x", "params_of": lambda self: 1, "execute": lambda self: None})

@@ -32,7 +32,9 @@ _FOREIGN = {
 }
 # A tool that is meant to need approval must not run without it because of a word.
 _is_approval = re.compile(
-    r"((needs?|requires?|ask_?for|human|user)_?)?app?rov(al|e)(_?(required|needed|mode))?", re.IGNORECASE
+    r"((needs?|requires?|ask_?for|human|user)_?)?app?rov(al|e)(_?(required|needed|mode))?"
+    r"|(needs?|requires?|ask_?for|human|user)_?confirm(ation)?|confirm(ation)?_?(required|needed)",
+    re.IGNORECASE,
 ).fullmatch
 
 
