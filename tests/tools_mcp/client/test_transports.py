@@ -87,6 +87,22 @@ def test_a_call_in_an_expired_session_is_repeated_in_a_new_session(web, status):
     assert error.startswith("web: the connection was lost: No such session; HTTP status 40")
 
 
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize(
+    "message", ["Session not found", "Unknown session id", "Invalid session ID: 1", "Server not initialized"]
+)
+def test_a_session_that_ends_with_another_status_is_renewed(web, status, message):
+    def reply(request, session):
+        sessions.append(session)
+        error = {"jsonrpc": "2.0", "id": request["id"], "error": {"code": -32000, "message": message}}
+        return (status, JSON, json.dumps(error).encode()) if session == "1" else OK
+
+    sessions = []
+    with McpToolset(web(reply), name="web") as toolset:
+        assert toolset.tool("echo").call().output == "ok"
+    assert sessions == ["1", "2"]
+
+
 DONE = {"jsonrpc": "2.0", "id": 3, "result": OK}
 NOTICE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
 INDENTED = json.dumps(DONE, indent=1)

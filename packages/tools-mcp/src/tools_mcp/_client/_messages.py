@@ -37,6 +37,7 @@ class Connection:
     log: str = ""  # the end of its standard error
     noise: str = ""
     status: str = ""  # of its last HTTP response, if that is an error
+    has_session: bool = False  # in the last request over HTTP
     session_refused: bool = False
     invalid_tools: dict[str, str] = field(default_factory=dict)  # with the reasons
 

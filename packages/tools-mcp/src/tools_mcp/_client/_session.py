@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 _MIN_START, _MAX_START = 5.0, 15.0
 _NOT_STARTED = (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)  # starting again is of no use
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end after its input is killed after 4
+# What servers say about a session that has ended, with a status that means something else.
+_NO_SESSION = re.compile(
+    r"(?i)(no such|no valid|unknown|invalid|expired) session|session\b.{0,60} (not found|expired)|not initialized"
+)
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 
 for _name in ("mcp.client", "client"):  # the SDK logs tracebacks of errors that are reported here
@@ -154,7 +159,8 @@ class Session:
         try:
             return await question(self._client)
         except Exception as error:
-            is_refused = self._connection.session_refused
+            is_unknown = self._connection.has_session and _NO_SESSION.search(str(error)) is not None
+            is_refused = self._connection.session_refused or (isinstance(error, MCPError) and is_unknown)
             if not (is_refused or self._connection.over.is_set() or _is_lost(error)):
                 raise ToolError(self._text(error)) from error
             await self.close()

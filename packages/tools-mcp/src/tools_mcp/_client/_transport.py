@@ -80,14 +80,14 @@ async def connect(address: Address, connection: Connection, auth: httpx2.Auth | 
     async def watch(response: httpx2.Response) -> None:
         response.stream = _Limited(response)
         if response.request.method == "POST":
-            connection.status = ""
+            connection.status, connection.has_session = "", "mcp-session-id" in response.request.headers
             text = "" if _is_stream(response) else await _repair(response)
             if response.is_error:
                 text = " ".join(text.split())
                 excerpt = f": {text[:_MAX_ERROR_TEXT]}{'…' * (len(text) > _MAX_ERROR_TEXT)}" if text else ""
                 hint = "" if auth else _HINTS.get(response.status_code, "")
                 # The protocol has 404 for a session that has ended; many servers answer 400.
-                if response.status_code in (400, 404) and "mcp-session-id" in response.request.headers:
+                if response.status_code in (400, 404) and connection.has_session:
                     connection.session_refused, hint = True, ""
                 connection.status = f"HTTP status {response.status_code} {response.reason_phrase}{excerpt}{hint}"
 
