@@ -125,6 +125,7 @@ INDENTED = json.dumps(DONE, indent=1)
             for message in (DONE, [DONE], [NOTICE, DONE], {"jsonrpc": "2.0", "result": "ok"}, {"id": 3, "result": "ok"})
         ),
         ("text/event-stream", b"".join(b"data: %s\n" % line.encode() for line in INDENTED.splitlines()) + b"\n"),
+        *(("text/event-stream", b"data: %s%s" % (json.dumps(DONE).encode(), end)) for end in (b"", b"\n", b"\r\n")),
     ],
 )
 def test_an_odd_response_to_a_call_is_read(web, media_type, body):
@@ -160,8 +161,9 @@ def test_many_calls_need_no_more_connections(web):
         ((200, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(LARGE.encode())), "more than 16 MiB"),
         ((200, {**JSON, "Content-Length": 9}, b"{"), "web: the connection was lost: peer closed connection"),
         ((200, {"Content-Type": "text/event-stream"}, b": hello\n\n"), "SSE stream ended without a response"),
+        ((200, {"Content-Type": "text/event-stream"}, b'data: {"jsonrpc"'), "SSE stream ended without a response"),
     ],
-    ids=["refusal", "text", "token", "error", "empty", "too large", "compressed", "cut", "no answer"],
+    ids=["refusal", "text", "token", "error", "empty", "too large", "compressed", "cut", "no answer", "part"],
 )
 def test_an_invalid_response_is_an_error(web, reply, error):
     with McpToolset(web(lambda *_: reply), name="web") as toolset:

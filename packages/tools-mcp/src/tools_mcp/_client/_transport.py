@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 from contextlib import asynccontextmanager, suppress
@@ -135,7 +136,11 @@ async def _repaired(chunks: AsyncIterable[bytes], request: bytes) -> AsyncIterat
         if size > MESSAGE_LIMIT:
             yield b"".join(line)
             line, size = [], 0
-    yield b"".join(line)
+    last = repair_line(b"".join(line), request)
+    yield last
+    with suppress(ValueError, RecursionError):
+        json.loads(last.removeprefix(b"data:") or b"{}")
+        yield b"\n\n"  # some servers do not end the last event
 
 
 class _Limited(httpx2.AsyncByteStream):
