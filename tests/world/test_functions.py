@@ -6,6 +6,7 @@ import functools
 import sys
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from enum import Flag, IntFlag, StrEnum, auto
 from typing import Annotated, Any, Generic, Literal, TypedDict, TypeVar
 
@@ -302,3 +303,21 @@ def test_a_class_with_type_parameters_may_be_the_base_of_a_tool(future):
     names: dict[str, Any] = {"Tool": Tool, "__name__": __name__}
     exec(future + code, names)
     assert names["Count"]().input_schema["properties"]["value"] == {"type": "integer"}
+
+
+def test_a_field_that_only_pydantic_can_check_is_a_hint_or_a_default():
+    def pay(
+        amount: Annotated[Decimal, pydantic.Field(gt=0, decimal_places=2, description="Amount")],
+        count: int = pydantic.Field(1, strict=True, le=3),
+        until: date | None = pydantic.Field(None, gt=date(2026, 1, 1)),  # noqa: B008  # as its users write it
+    ) -> str:
+        """Pay."""
+        return f"{amount} {count} {until}"
+
+    new_tool = tool(pay)
+    assert new_tool.input_schema["properties"]["amount"]["description"] == "Amount"
+    assert new_tool.call(amount="1.50").output == "1.50 1 None"
+    assert new_tool.call(amount="1.50", until="2026-02-01").output == "1.50 1 2026-02-01"
+    for wrong in ({"amount": "0"}, {"amount": "1.555"}, {"count": 4}, {"until": "2025-01-01"}):
+        error = new_tool.call({"amount": "1", **wrong}).error or ""
+        assert error.startswith(next(iter(wrong)))

@@ -193,6 +193,9 @@ HINTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "pydantic.HttpUrl": (pydantic.HttpUrl, "https://example.org/", pydantic.HttpUrl("https://example.org/"), "x"),
     "pydantic.SecretStr": (pydantic.SecretStr, "s", pydantic.SecretStr("s"), 1),
     "Annotated[int, AfterValidator(f)]": (Annotated[int, pydantic.AfterValidator(even)], 2, 2, 3),
+    "Annotated[Decimal, Field(gt=0, decimal_places=2)]": (
+        Annotated[Decimal, pydantic.Field(gt=0, decimal_places=2)], "1.50", Decimal("1.50"), "-1"
+    ),
     "Annotated[str, StringConstraints()]": (
         Annotated[str, pydantic.StringConstraints(strip_whitespace=True, min_length=1)], " a ", "a", "",
     ),

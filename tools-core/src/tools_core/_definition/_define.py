@@ -12,7 +12,7 @@ from tools_core._definition._hints._annotations import Schema, Unsupported
 from tools_core._definition._hints._classes import object_schema, with_default
 from tools_core._definition._hints._converters import Converter, Problems
 from tools_core._definition._hints._generics import Binding
-from tools_core._definition._hints._metadata import annotate, check_default, field_default, is_field
+from tools_core._definition._hints._metadata import check_default, field_default, is_field
 from tools_core._definition._hints._models import is_model
 from tools_core._definition._hints._reader import Reader
 from tools_core._definition._hints._signature import MISSING, Signature, read_signature
@@ -147,11 +147,11 @@ class _Parameters:
             return
         if hint is MISSING and type(default) not in (str, int, float, bool):
             raise Unsupported("it has no type hint", "add one, as in `count: int`")
+        if is_field(default):
+            hint, default = Annotated[hint, default], MISSING
         schema, convert = self.reader.read(type(default) if hint is MISSING else hint)
         check_default(default)
-        field = next(filter(is_field, (default, *getattr(hint, "__metadata__", ()))), None)
-        if field is not None and field is default:
-            (schema, convert), default = annotate((schema, convert), [field]), MISSING
+        field = next(filter(is_field, reversed(getattr(hint, "__metadata__", ()))), None)
         if default is MISSING and field is not None and (factory := field_default(field)):
             self.factories[name], default = factory, field.default
         if text and (is_model(hint) or "description" not in schema):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
 
 from tools_core._definition._hints._annotations import Reading, Schema, Unsupported
 from tools_core._definition._hints._scalars import as_float
@@ -39,6 +40,13 @@ _CHANGES = ("strip_whitespace", "to_lower", "to_upper")  # pydantic changes the 
 def is_field(value: Any) -> bool:
     """Return whether a value is the result of pydantic's `Field(...)`."""
     return hasattr(value, "is_required") and hasattr(value, "default_factory") and hasattr(value, "metadata")
+
+
+def has_keyword(item: Any, hint: Any) -> bool:
+    """Return whether a limit of a field is a keyword in the schema of a hint, so that pydantic need not check it."""
+    types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    is_converted = any(getattr(part, "__module__", "") in ("datetime", "decimal") for part in types)
+    return not is_converted and any(getattr(item, name, None) is not None for name in _KEYWORDS)
 
 
 def field_default(field: Any) -> Callable[[], Any] | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_origin
 
 from tools_core._definition._hints._annotations import Schema, Unsupported, hint_name
 from tools_core._definition._hints._converters import FAILURES, Converter, Problems, refusal
-from tools_core._definition._hints._metadata import is_field
+from tools_core._definition._hints._metadata import has_keyword, is_field
 from tools_core._jsonschema._keywords import ONE_SCHEMA, SCHEMA_LIST, SCHEMA_MAP
 from tools_core._values._problem import Path, Problem
 
@@ -52,8 +52,12 @@ def _is_pydantic(hint: Any, cls: Any) -> bool:
     """Return whether pydantic decides about a type, or about a part of its metadata."""
     if "pydantic" not in sys.modules:
         return False
-    parts = [part for part in getattr(hint, "__metadata__", ()) if not is_field(part)]
+    metadata: tuple[Any, ...] = getattr(hint, "__metadata__", ())
+    parts = [part for part in metadata if not is_field(part)]
     if any(type(part).__module__.partition(".")[0] == "pydantic" for part in parts):
+        return True
+    limits = [limit for field in metadata if is_field(field) for limit in field.metadata]
+    if not all(has_keyword(limit, hint.__origin__) for limit in limits):
         return True
     names = ("__get_pydantic_core_schema__", "__pydantic_validator__")
     return any(hasattr(part, name) for part in (cls, *parts) for name in names)
