@@ -45,7 +45,7 @@ class Site(BaseHTTPRequestHandler):
         elif path in BODIES:
             self._send(*BODIES[path])
         else:
-            self.send_error(404)
+            self.send_error(int(path[1:]) if path[1:].isdecimal() else 404)
 
     def do_POST(self) -> None:
         if self.path == "/search":
@@ -111,6 +111,16 @@ def test_json_is_text_and_a_picture_is_for_downloads(web: WebTools, site: str) -
     assert str(fetch(web, f"{site}/data")) == '{"level": 3, "place": "Oslo"}'
     assert "use web_download" in str(fetch(web, f"{site}/picture"))
     assert fetch(web, f"{site}/missing").error_type == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type"),
+    [(404, "not_found"), (410, "not_found"), (429, "unavailable"), (503, "unavailable")],
+)
+def test_the_type_of_an_error_says_whether_a_page_may_come_later(
+    status: int, error_type: str, web: WebTools, site: str
+) -> None:
+    assert fetch(web, f"{site}/{status}").error_type == error_type
 
 
 def test_a_long_text_continues_at_an_offset(web: WebTools, site: str) -> None:

@@ -88,20 +88,21 @@ def request(
             sent = client.build_request(method, url, **content)
             for _ in range(_MAX_REDIRECTS + 1):
                 response = stack.enter_context(closing(client.send(sent, stream=True)))
-                if is_page and response.next_request is not None:
-                    sent = response.next_request
-                    continue
-                if is_page and not response.is_success:
-                    raise ToolError(f"the server answered {response.status_code} for {response.url}", "not_found")
-                yield response
-                return
+                if not is_page or response.next_request is None:
+                    break
+                sent = response.next_request
+            else:
+                raise ToolError(f"{url[:200]} redirects more than {_MAX_REDIRECTS} times", "limit_exceeded")
+            if is_page and not response.is_success:
+                kind = "unavailable" if response.status_code == 429 or response.is_server_error else "not_found"
+                raise ToolError(f"the server answered {response.status_code} for {response.url}", kind)
+            yield response
     except (httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeEncodeError) as error:
         raise ToolError(f"this cannot be sent to {url[:200]!r}: {error}", "validation_error") from error
     except (httpx2.HTTPError, zlib.error) as error:
         if context.cancelled:
             raise ToolError("the call was cancelled", "cancelled") from error
         raise ToolError(f"no answer from {url[:200]}: {str(error) or type(error).__name__}", "unavailable") from error
-    raise ToolError(f"{url[:200]} redirects more than {_MAX_REDIRECTS} times", "limit_exceeded")
 
 
 def pieces(response: httpx2.Response, limit: int) -> Iterator[bytes]:

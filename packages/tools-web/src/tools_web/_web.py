@@ -84,8 +84,7 @@ class WebTools(Toolset):
                 for piece in pieces(response, 10**9):
                     file.write(piece)
                     context.progress(file.tell(), float(total) if total.isdecimal() else None, "bytes")
-            size = file.tell()
-        return f"Wrote {size:,} bytes to {path}."
+            return f"Wrote {file.tell():,} bytes to {path}."
 
     @tool(open_world=True, timeout=90)
     def http_request(
