@@ -69,6 +69,33 @@ LARGE = json.dumps({"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "
 JSON = {"Content-Type": "application/json"}
 
 
+PROGRAM = """
+import json, os, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    results = {
+        "initialize": {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "f", "version": ""}},
+        "tools/list": {"tools": [{"name": "variables", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]},
+    }
+    if "id" in request:
+        unknown = {"error": {"code": -32601, "message": "no"}}
+        answer = {"result": results[request["method"]]} if request["method"] in results else unknown
+        print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+
+
+def test_a_program_receives_the_proxies_and_certificates_and_no_secrets(monkeypatch):
+    variables = {"HTTPS_PROXY": "http://a", "no_proxy": "b", "SSL_CERT_FILE": "/c", "NODE_EXTRA_CA_CERTS": "/d"}
+    for name, value in {**variables, "OPENAI_API_KEY": "secret", "HTTP_PROXY": "http://e"}.items():
+        monkeypatch.setenv(name, value)
+    address = {"command": sys.executable, "args": ["-c", PROGRAM], "env": {"HTTP_PROXY": "http://own"}}
+    with McpToolset(address, name="f") as toolset:
+        received = json.loads(str(toolset.tool("variables").call()))
+    assert variables.items() <= received.items() and received["HTTP_PROXY"] == "http://own"
+    assert "OPENAI_API_KEY" not in received
+
+
 @pytest.mark.parametrize("status", [404, 400])  # of the protocol, and of many servers
 def test_a_call_in_an_expired_session_is_repeated_in_a_new_session(web, status):
     refusal = (status, JSON, b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "No such session"}}')

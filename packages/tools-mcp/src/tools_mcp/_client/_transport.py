@@ -32,6 +32,11 @@ _HINTS = {
     404: _NO_SERVER,
     405: _NO_SERVER,
 }
+# Variables that programs need to reach the network of a company, besides those of the SDK.
+_NETWORK = (
+    *("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY"),
+    *("CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE"),
+)
 _TIMEOUT = httpx2.Timeout(30.0, read=300.0)  # as the SDK's; the toolset limits calls
 
 
@@ -44,8 +49,9 @@ def open_transport(address: Address, connection: Connection, auth: httpx2.Auth |
 async def run_program(address: Address, connection: Connection) -> AsyncGenerator[Any]:
     """Run a server as a child process; one that does not end with its input is killed, with its children."""
     cwd = os.path.expanduser(address.get("cwd", "."))  # noqa: ASYNC240  (reads no file)
+    network = {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
     program = StdioServerParameters(
-        command=address["command"], args=address["args"], env=address.get("env"), cwd=cwd,
+        command=address["command"], args=address["args"], env=network | address.get("env", {}), cwd=cwd,
         encoding_error_handler="replace",  # a line in another encoding is noise, not the end
     )  # fmt: skip
     reading, writing = os.pipe()
