@@ -165,6 +165,12 @@ def test_an_unknown_decorator_option_is_refused_with_a_suggestion():
             def add(self) -> None: ...
 
 
+@pytest.mark.parametrize("word", ["needs_approval", "requires_confirmation", "requiresApproval"])
+def test_a_word_for_approval_on_a_toolset_class_is_refused(word):
+    with pytest.raises(DefinitionError, match=r"Notes: set requires_approval on its methods: @tool\("):
+        type("Notes", (Toolset,), {word: True, "add": lambda self: None})
+
+
 def test_options_of_tools_on_a_toolset_class_are_refused():
     with pytest.raises(DefinitionError, match=r"Notes: set requires_approval on its methods: @tool\("):
         type("Notes", (Toolset,), {"requires_approval": True, "add": lambda self: None})

@@ -18,6 +18,7 @@ from tools_core._tools._options import (
     check_option,
     derive_name,
     is_computed,
+    right_word,
 )
 from tools_core._tools._setup import Setup, running_loop, setting_up
 from tools_core._tools._tool import Tool
@@ -214,8 +215,10 @@ def _check_attributes(cls: type[Toolset], owner: str) -> None:
                 code = getattr(value, "__code__", None)
                 if name not in ("setup", "teardown") or code is None or code.co_argcount != 1:
                     raise DefinitionError(f"{owner}: a Toolset uses the name {name} itself; rename the method")
-            elif name in OPTIONS and name not in _SETTINGS and not callable(value) and not is_computed(value):
-                raise DefinitionError(f"{owner}: set {name} on its methods: @tool({name}=...)")
+                continue
+            option = "requires_approval" if right_word(name) == "requires_approval" else name
+            if option in OPTIONS and option not in _SETTINGS and not callable(value) and not is_computed(value):
+                raise DefinitionError(f"{owner}: set {option} on its methods: @tool({option}=...)")
 
 
 async def _in_thread(body: Callable[[], Any]) -> Any:
