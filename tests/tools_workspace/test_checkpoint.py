@@ -272,6 +272,47 @@ def test_large_generated_folders_are_left_out_and_named(folder, name):
         assert checkpoint.left_out == [name]
 
 
+def test_undo_restores_the_old_files_of_a_folder_that_becomes_large(folder, tree):
+    (folder / "dist/old").mkdir(parents=True)
+    for name in ("edited", "deleted", "moved", "old/deleted"):
+        (folder / "dist" / name).write_text(f"{name} of the user\n")
+    before = tree(folder)
+    with Checkpoint(Workspace(folder)) as checkpoint:
+        checkpoint.begin()
+        shutil.rmtree(folder / "dist/old")
+        (folder / "dist/deleted").unlink()
+        (folder / "dist/edited").write_text("agent\n")
+        (folder / "dist/new").mkdir()
+        (folder / "dist/moved").rename(folder / "dist/new/moved")
+        with open(folder / "dist/bundle", "wb") as file:
+            file.truncate(21_000_000)
+        assert checkpoint.end() is not None
+        assert checkpoint.left_out == ["dist"]
+        Workspace(folder).undo()
+        (folder / "dist/bundle").unlink()
+        (folder / "dist/new").rmdir()
+        assert tree(folder) == before
+        checkpoint.begin()
+        (folder / "dist/deleted").unlink()
+        assert checkpoint.end() is None
+
+
+def test_a_rebuilt_folder_is_large_by_its_new_files_alone(folder, tree):
+    (folder / "build").mkdir()
+    for number in range(1100):
+        (folder / f"build/{number}.old").touch()
+    before = tree(folder)
+    with Checkpoint(Workspace(folder)) as checkpoint:
+        checkpoint.begin()
+        shutil.rmtree(folder / "build")
+        (folder / "build").mkdir()
+        for number in range(1100):
+            (folder / f"build/{number}.new").touch()
+        checkpoint.end()
+    Workspace(folder).undo()
+    assert tree(folder) == before
+
+
 def test_a_workspace_has_one_turn_at_a_time(folder):
     with Checkpoint(Workspace(folder)) as first:
         first.begin()

@@ -189,11 +189,13 @@ class Checkpoint:
             stamps, unreadable = dict[str, int](), list[str]()
             skip = [*self._private(), *self.left_out]
             changes = compare(mirror, workspace, self._stamps or {}, skip, stamps, unreadable)
-            generated = _generated({change.path: change.size for change in changes}, _ignored(workspace))
-            self.left_out = sorted({*self.left_out, *generated, *unreadable})
-            for folder in generated:
-                remove_tree(os.path.join(self._mirror, folder))
-            included = [change for change in changes if not _is_left_out(change, self.left_out)]
+            sizes = {change.path: change.size for change in changes if change.kind != "deleted"}
+            generated = _generated(sizes, _ignored(workspace))
+            skip = [*self.left_out, *unreadable]
+            self.left_out = sorted({*skip, *generated})
+            # What a folder had before it became large is restored.
+            folders = {"added": self.left_out}
+            included = [change for change in changes if not _is_left_out(change, folders.get(change.kind, skip))]
             id = turn["id"] if turn else history.new_id()
             paths = sorted({path for change in included for path in (change.path, change.old_path)})
             # After a kill at this point, the turn has a changeset: later changes belong to the user.
@@ -204,11 +206,14 @@ class Checkpoint:
                 lines = [entry.text for entry in entries(included, workspace)]
                 save(id, "applied", mirror, steps, details | {"workspace": workspace.path}, lines)
             try:
-                self._update(id, steps, mirror, workspace)
+                current = [step for path, step in zip(paths, steps, strict=True) if not is_inside(path, generated)]
+                self._update(id, current, mirror, workspace)
             except BaseException:
                 if not is_recorded:
                     remove_tree(history.folder_of(id))
                 raise
+            for folder in generated:
+                remove_tree(os.path.join(self._mirror, folder))
             self._write("left_out", self.left_out)
             if generated:
                 stamps = {path: stamp for path, stamp in stamps.items() if not is_inside(path, generated)}
