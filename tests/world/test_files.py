@@ -474,6 +474,47 @@ def test_grep_finds_every_word_that_read_file_shows(call, put, encoding, text):
     assert "f.txt" in call("grep", pattern="^first .+ last$").output
 
 
+DECLARED = [
+    ("a.py", "gbk", "#!/usr/bin/python\n# -*- coding: GBK -*-\nx = 'A\u4e2d\u6587\u8868\u793a'\ny = 1\n"),
+    ("a.rb", "cp932", "# encoding: Shift_JIS\nx = 'A\u30a2\u8868\u793a'\ny = 1\n"),
+    ("a.c", "euc-jp", "/* -*- coding: euc-jp -*- */\r\nx = 'A\u65e5\u672c';\r\ny = 1;\r\n"),
+    ("a.xml", "cp1251", '<?xml version="1.0" encoding="windows-1251"?>\n<x>A\u043f\u0440\u0438\u0432</x>\n'),
+    ("a.htm", "cp949", '<html><head>\n<meta http-equiv=Content-Type content="text/html;charset=EUC-KR">\n<p>A\ub62c\n'),
+    ("a.css", "iso8859-2", '@charset "iso-8859-2";\na { content: "A\u0142\u00f3\u0165" }\nb { top: 1 }\n'),
+]  # fmt: skip
+
+
+@needs_ripgrep
+@pytest.mark.parametrize(("name", "encoding", "text"), DECLARED)
+def test_a_declared_encoding_holds_for_reading_editing_and_searching(call, put, name, encoding, text):
+    file = put(name, text.encode(encoding))
+    line = next(line for line in text.splitlines() if not line.isascii())
+    last = line.rstrip("'\";</x> }")[-1]
+    assert line in str(call("read_file", path=name).output)
+    for pattern in (last, "A"):
+        assert call("grep", pattern=pattern).output == f"{name}:{text[: text.index(line)].count(chr(10)) + 1}:{line}"
+    call("edit_file", path=name, old_string="A", new_string=f"B{last}", replace_all=True)
+    assert file.read_bytes() == text.replace("A", f"B{last}").encode(encoding)
+
+
+def test_new_text_gets_the_declared_encoding_of_a_file(call, put):
+    file = put("a.py", "# coding: latin-1\nname = 'x'\n")
+    call("edit_file", path="a.py", old_string="x", new_string="caf\xe9")
+    assert file.read_bytes() == b"# coding: latin-1\nname = 'caf\xe9'\n"
+    result = call("edit_file", path="a.py", old_string="caf", new_string="\u2014")
+    assert result.error == "'\u2014' cannot be written in iso8859-1, which the file declares"
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-# coding: latin-1\n+# coding: utf-8\n*** End Patch\n"
+    assert call("apply_patch", patch=patch).ok
+    assert file.read_text(encoding="utf-8") == "# coding: utf-8\nname = 'caf\xe9'\n"
+
+
+@pytest.mark.parametrize("declaration", ["# coding: rot13", "# coding: utf-8", "# coding: euc-jp"])
+def test_a_declaration_that_does_not_fit_changes_nothing(call, put, declaration):
+    file = put("a.py", f"{declaration}\nx = 'caf\xe9'\n".encode("latin-1"))
+    call("edit_file", path="a.py", old_string="caf\xe9", new_string="th\xe9")
+    assert file.read_bytes() == f"{declaration}\nx = 'th\xe9'\n".encode("latin-1")
+
+
 @needs_ripgrep
 def test_grep_matches_over_any_line_ending(call, put):
     put("crlf.txt", b"foo\r\nbar\r\n\r\nend\r\n")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LINE = 2000  # bytes of one line that are shown
 BUDGET = 100_000  # bytes of all lines
 SECONDS = 30.0  # for a call without a time limit
-LARGEST_WIDE = 64 << 20  # bytes of a file in UTF-16 or UTF-32, which is converted as a whole
+LARGEST_WIDE = 64 << 20  # bytes of a file that is converted as a whole
 _BLOCK = 256 << 10
 _REMARK = 60  # characters of the remark on a long line
 
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Lines of an open file; those in UTF-16 or UTF-32 are converted to UTF-8 first."""
+    """Lines of an open file; those in UTF-16, UTF-32 or a declared encoding are converted to UTF-8 first."""
 
     def __init__(self, descriptor: int, encoding: Encoding, context: Context) -> None:
         self._context = context
@@ -50,7 +50,7 @@ class Lines:
         self._file: BinaryIO = open(os.dup(descriptor), "rb", buffering=_BLOCK)  # noqa: SIM115  (closed by `close`)
         self.mark = encoding.mark
         self.size = os.fstat(descriptor).st_size
-        if encoding.width > 1:
+        if encoding.is_converted:
             self._file = self._converted(encoding)
             self.mark = 0
 
@@ -144,7 +144,7 @@ def show(
     lines: list[Line], encoding: Encoding, *, numbers: bool
 ) -> tuple[list[tuple[str, bool]], list[str], dict[str, Any]]:
     """Return the text of each line and whether it is faithful, notes, and facts."""
-    codec = encoding if encoding.width == 1 else UTF_8
+    codec = UTF_8 if encoding.is_converted else encoding
     codec = settle(codec, b"\n".join(line.text for line in lines))
     out: list[tuple[str, bool]] = []
     is_broken = has_nul = False
@@ -155,7 +155,7 @@ def show(
         end = f"[... {line.more} more bytes of this line]\n" if line.more else "\n" * bool(line.ending)
         line_text = (f"{line.number}\t" if numbers else "") + text.replace("\0", "\u2400") + end
         out.append((line_text, not (broken or "\0" in text or line.more)))
-    name = codec.name if encoding.width == 1 else encoding.name
+    name = encoding.name if encoding.is_converted else codec.name
     facts: dict[str, Any] = {"encoding": name, "lines": len(lines)}
     facts |= {"start_line": lines[0].number, "end_line": lines[-1].number}
     endings = {line.ending for line in lines if line.ending}

@@ -60,16 +60,20 @@ def with_other_encodings(
 
     A looser pattern, in which any letter of another encoding may be one of the pattern, finds the files.
     """
+    if find_rg(workspace) is None:
+        return Matches(utf8_files, [])
     loose = _loosened(request.pattern)
-    if loose == request.pattern or find_rg(workspace) is None:
-        return Matches(utf8_files, [])
     mode: Literal["files", "count"] = "files" if request.mode == "files" else "count"
-    try:
-        listing = search(place, request._replace(mode=mode, pattern=loose, before=0, after=0), workspace, context)
-    except PatternError:
-        return Matches(utf8_files, [])
-    counts = {file.path: file.matches for file in utf8_files}
-    paths = [file.path for file in of(listing, mode) if counts.get(file.path) != file.matches]
+    if loose == request.pattern:  # other letters of the same lines
+        paths = [file.path for file in utf8_files if any(b'{"bytes":' in row for row in file.rows)]
+        paths = [path for path in paths if _encoding(place, path) not in ("utf-8", "windows-1252")]
+    else:
+        try:
+            listing = search(place, request._replace(mode=mode, pattern=loose, before=0, after=0), workspace, context)
+        except PatternError:
+            return Matches(utf8_files, [])
+        counts = {file.path: file.matches for file in utf8_files}
+        paths = [file.path for file in of(listing, mode) if counts.get(file.path) != file.matches]
     groups: dict[str, list[str]] = {}
     for path in paths[:_MAX_FILES]:
         if encoding := _encoding(place, path):
@@ -86,8 +90,7 @@ def with_other_encodings(
         left = [path for path in groups.get("windows-1252", ()) if path not in files]
         more = look(encoding, left) if left else []
         files |= {file.path: file for file in more}
-        if more:
-            notes.append(f"searched as {encoding}, while read_file shows cp1252: {len(more)} files")
+        notes += [f"searched as {encoding}, while read_file shows cp1252: {len(more)} files"] * bool(more)
     if len(paths) > _MAX_FILES:
         notes.append(f"only the first {_MAX_FILES} files that may not be UTF-8 were searched in other encodings")
     return Matches(sorted(files.values()), notes)
@@ -108,7 +111,10 @@ def _encoding(place: Located, path: str) -> str:
     with suppress(OSError), closing(open_folder(place.root, names[:-1])) as folder:
         with closing(open_file(folder, names[-1])) as file:
             encoding = detect(os.pread(file, SNIFF, 0))
-        return "" if encoding is None else "windows-1252" if encoding == CP1252 else "utf-8"
+        if encoding is None:
+            return ""
+        is_declared = encoding.is_converted and not encoding.mark
+        return encoding.name if is_declared else "windows-1252" if encoding == CP1252 else "utf-8"
     return ""
 
 
