@@ -385,6 +385,19 @@ def test_a_commit_of_a_preview_is_shown_as_a_commit(day):
     assert "evil" not in day.read(".git/config")
 
 
+def test_packed_branches_are_neither_added_nor_deleted(day):
+    day.repository({"a.txt": "a\n"})
+    day.shell("git branch packed && git branch removed && git tag v1")
+    copy = Workspace(day.workspace).copy()
+    day.shell("git branch -qD removed && git pack-refs --all", cwd=copy.path)
+    [entry] = copy.changes().entries()
+    assert entry.text.startswith("deleted branch removed  (.git: ")
+    copy.apply()
+    later = Workspace(day.workspace).copy()
+    day.shell("echo b > a.txt && git commit -qam 'Change a'", cwd=later.path)
+    assert re.match("commit [0-9a-f]{7} Change a, branch [a-z]+  ", later.changes().entries()[0].text)
+
+
 @pytest.mark.slow
 def test_a_folder_that_becomes_a_link_at_any_moment_leads_nowhere(day, outside, home):
     """A model's program swaps folders of the workspace and of the copy for links to a private folder."""

@@ -17,6 +17,7 @@ from tools_workspace._tree import Tree
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38,62})")
 _MAX_COMMITS = 10  # that are named
 _MAX_OBJECT = 100_000  # bytes of a commit that are read
+_MAX_REFS = 10_000_000  # bytes of packed branches and tags that are read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +60,17 @@ def _describe(repository: str, changes: Sequence[Change], copy: Tree) -> str:
         more = len(commits) - len(parts)
         parts = [f"{'commit' if len(commits) == 1 else f'{len(commits)} commits:'} {'; '.join(parts)}"]
         parts += [f"and {more} more commits"] if more else []
+    packed = _text(copy, f"{repository}/packed-refs")
     for path, change in paths.items():
-        kind, _, name = path.removeprefix("refs/").partition("/")
-        if path.startswith("refs/") and name and change.type == "file" and kind in ("heads", "tags"):
-            action = "" if change.kind == "changed" else f"{change.kind} "
-            parts.append(f"{action}{'branch' if kind == 'heads' else 'tag'} {visible(name)}")
+        match = re.fullmatch("refs/(heads|tags)/(.+)", path, re.DOTALL)
+        is_packed = f" {path}\n" in packed  # it existed before it was added, and exists after it was deleted
+        if match and change.type == "file" and not (is_packed and change.kind == "deleted"):
+            action = "" if is_packed or change.kind == "changed" else f"{change.kind} "
+            parts.append(f"{action}{'branch' if match[1] == 'heads' else 'tag'} {visible(match[2])}")
     if "HEAD" in paths and paths["HEAD"].kind == "added":
         parts.append("new repository")
-    elif "HEAD" in paths and (head := _head(copy, repository)):
-        parts.append(f"on {head}")
+    elif "HEAD" in paths and (head := _text(copy, f"{repository}/HEAD").strip()):
+        parts.append(f"on {visible(head.removeprefix('ref: refs/heads/'))}")
     folder = f"{visible(repository)}: {counted(len(changes), 'file')}"
     return f"{', '.join(parts)}  ({folder})" if parts else folder
 
@@ -86,7 +89,7 @@ def _commit(copy: Tree, repository: str, path: str) -> tuple[int, str, str] | No
     return None
 
 
-def _head(copy: Tree, repository: str) -> str:
-    with suppress(OSError), copy.file(f"{repository}/HEAD") as file:
-        return visible(file.read(1000).decode(errors="replace").strip().removeprefix("ref: refs/heads/"))
+def _text(copy: Tree, path: str) -> str:
+    with suppress(OSError), copy.file(path) as file:
+        return file.read(_MAX_REFS).decode(errors="replace")
     return ""
