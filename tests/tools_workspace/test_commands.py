@@ -80,3 +80,9 @@ def test_a_conflict_keeps_the_copy_and_names_the_file(run, folder):
     assert (code, "notes.txt" in message, f"the copy is in {path}" in message) == (1, True, True)
     assert run("changes", "--discard")[0] == 0
     assert not Path(path).exists()
+
+
+@pytest.mark.parametrize("number", ["9" * 20, "9" * 5000])
+def test_a_huge_number_of_turns_to_undo_is_no_changeset(run, number):
+    code, refused = run("undo", number)
+    assert (code, f"there is no changeset {number} of" in refused) == (1, True)

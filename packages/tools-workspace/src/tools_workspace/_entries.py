@@ -17,7 +17,6 @@ from tools_workspace._tree import Tree
 _OBJECT = re.compile(r"objects/([0-9a-f]{2})/([0-9a-f]{38,62})")
 _MAX_COMMITS = 10  # that are named
 _MAX_OBJECT = 100_000  # bytes of a commit that are read
-_MAX_REFS = 10_000_000  # bytes of packed branches and tags that are read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,5 +90,5 @@ def _commit(copy: Tree, repository: str, path: str) -> tuple[int, str, str] | No
 
 def _text(copy: Tree, path: str) -> str:
     with suppress(OSError), copy.file(path) as file:
-        return file.read(_MAX_REFS).decode(errors="replace")
+        return file.read(10_000_000).decode(errors="replace")
     return ""

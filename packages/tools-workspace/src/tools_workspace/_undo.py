@@ -76,9 +76,9 @@ def undo_last(
     `completed`: what was changed later is part of it. Raises WorkspaceError if nothing is undone, also if the person
     wants that.
     """
-    count = int(selection) if selection.isdecimal() else 1
-    ids: Sequence[str | None] = [None] * count if selection.isdecimal() else [selection]
-    if count < 1:
+    is_number = selection.isdecimal() and len(selection) < 7
+    ids: Sequence[str | None] = [None] * int(selection) if is_number else [selection]
+    if not ids:
         raise WorkspaceError(f"undo {selection}: how many? At least 1")
     if completed is not None and selection != completed.id:
         _check_completed(completed, ask)
@@ -88,7 +88,7 @@ def undo_last(
         except WorkspaceError as error:
             if not number:
                 raise
-            raise WorkspaceError(f"{counted(number, 'changeset')} of {count} undone; then: {error}") from error
+            raise WorkspaceError(f"{counted(number, 'changeset')} of {len(ids)} undone; then: {error}") from error
 
 
 def ask_about_conflicts(paths: Sequence[str], ask: Ask | None) -> Conflicts:
