@@ -151,6 +151,20 @@ def test_hard_links_stay_hard_links(folder):
     assert not os.path.samefile(f"{path}/notes.txt", folder / "notes.txt")
 
 
+def test_applied_and_undone_hard_links_stay_hard_links(folder):
+    os.link(folder / "notes.txt", folder / "src/same.txt")
+    (folder / "copy.txt").write_text("notes\n")
+    copy = Workspace(folder).copy()
+    for name in ("notes.txt", "copy.txt"):
+        with open(f"{copy.path}/{name}", "a") as file:
+            file.write("more\n")
+    for change, content in ((copy.apply, "notes\nmore\n"), (Workspace(folder).undo, "notes\n")):
+        change()
+        assert os.path.samefile(folder / "notes.txt", folder / "src/same.txt")
+        assert [(folder / name).read_text() for name in ("src/same.txt", "copy.txt")] == [content] * 2
+        assert os.stat(folder / "copy.txt").st_nlink == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="Linux has these functions")
 def test_extended_attributes_are_copied_and_applied(folder):
     try:

@@ -45,6 +45,7 @@ class Steps:
         self._workspace, self._source = workspace, source
         self._keep_owners = keep_owners and os.geteuid() == 0
         self._copier = FileCopier()
+        self._first: dict[Sequence[object], str] = {}  # temporary files, by the inode of the old file and the content
         self._paths = {record["path"] for record in records}
         self._steps = [
             _Step(record["path"], _temporary(record["path"], id, number), record[before], record[after])
@@ -120,9 +121,14 @@ class Steps:
                 _keep_owner(folder, old, name)
 
     def _copy(self, step: _Step, folder: int, name: str) -> tuple[int, str]:
-        """Copy a file; return the mode and the hash of the copy."""
-        with self._source.place(step.path) as source:
-            content = self._copier.copy(step.path, source, (folder, name))
+        """Copy a file, or keep a hard link of the workspace; return the mode and the hash of the new file."""
+        old, content = self._workspace.state(step.path), ""
+        first = self._first.setdefault((old.inode if old else step.path, *(step.after or ())), step.temporary)
+        with suppress(OSError), self._workspace.place(first) as (other, link):
+            os.link(link, name, src_dir_fd=other, dst_dir_fd=folder, follow_symlinks=False)
+        if not self._workspace.kind(step.temporary):
+            with self._source.place(step.path) as source:
+                content = self._copier.copy(step.path, source, (folder, name))
         state = self._workspace.state(step.temporary)
         with self._workspace.file(step.temporary) as file:
             return stat.S_IMODE(state.mode) if state else 0, content or content_hash(step.path, file)
