@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -228,6 +229,15 @@ def test_a_file_that_became_a_pipe_is_restored(folder, tree, turn):
     turn(lambda folder: [(folder / "notes.txt").unlink(), os.mkfifo(folder / "notes.txt")])
     Workspace(folder).undo()
     assert tree(folder) == before
+
+
+def test_undo_names_the_old_content_of_a_file_that_it_cannot_restore(folder, turn):
+    turn(lambda folder: [(folder / "notes.txt").unlink(), (folder / "notes.txt").mkdir()])
+    (folder / "notes.txt/mine").write_text("user\n")
+    [note] = Workspace(folder).undo().notes
+    assert note.startswith("skipped notes.txt: it was changed meanwhile; the old files are in /")
+    assert Path(note.rpartition(" ")[2], "notes.txt").read_text() == "notes\n"
+    assert (folder / "notes.txt/mine").read_text() == "user\n"
 
 
 def test_the_last_turn_is_undone_also_if_the_clock_was_set_back(folder, turn, home):

@@ -202,8 +202,11 @@ def revert(workspace: Tree, id: str) -> None:
                 f"keep them unchanged: `ask-tools undo --abandon {id}`. The old files are in {backup.path}"
             )
             raise WorkspaceError(message) from error
-    history.set_state(id, "undone", [f"skipped {path}: it was changed meanwhile" for path in named(skipped)])
-    remove_tree(history.backup_of(id))
+    is_lost = any(step["old"] for step in journal["steps"] if step["path"] in skipped)
+    reason = "it was changed meanwhile" + is_lost * f"; the old files are in {history.backup_of(id)}"
+    history.set_state(id, "undone", [f"skipped {path}: {reason}" for path in named(skipped)])
+    if not is_lost:
+        remove_tree(history.backup_of(id))
 
 
 def abandon(workspace: Tree, id: str) -> None:
