@@ -732,6 +732,13 @@ def test_one_cell_of_a_notebook_is_edited_and_no_other_byte_changes(call, put, a
     assert call("edit_file", path="a.txt", cell=1, old_string="x", new_string="y").error_type == "validation_error"
 
 
+def test_an_edited_cell_keeps_the_line_endings_of_a_notebook(call, put):
+    file = put("n.ipynb", NOTEBOOK.replace("\n", "\r\n"))
+    assert call("edit_file", path="n.ipynb", cell=2, old_string="x = 1\nprint", new_string="x = 2\ny = 1\nprint").ok
+    expected = NOTEBOOK.replace('    "x = 1\\n",\n', '    "x = 2\\n",\n    "y = 1\\n",\n')
+    assert file.read_bytes().decode() == expected.replace("\n", "\r\n")
+
+
 # Several files at once, and names that look alike.
 
 

@@ -32,10 +32,10 @@ class Cell(NamedTuple):
         if not old.startswith("["):
             new = json.dumps(source, ensure_ascii=is_ascii)
         elif "\n" in notebook and line.strip().startswith('"source"'):
-            step = re.search(r"\n([ \t]+)", notebook)
-            inner = f"\n{indent}{step[1] if step else ' '}"
+            end, step = next(re.finditer(r"(\r?\n)([ \t]*)", notebook)).groups()
+            inner = f"{end}{indent}{step or ' '}"
             items = [json.dumps(part, ensure_ascii=is_ascii) for part in source.splitlines(keepends=True)]
-            new = f"[{inner}{f',{inner}'.join(items)}\n{indent}]" if items else "[]"
+            new = f"[{inner}{f',{inner}'.join(items)}{end}{indent}]" if items else "[]"
         else:
             new = json.dumps(source.splitlines(keepends=True), ensure_ascii=is_ascii)
         return notebook[: self.start] + new + notebook[self.end :]
