@@ -193,7 +193,7 @@ class Checkpoint:
             generated = _generated(sizes, _ignored(workspace))
             skip = [*self.left_out, *unreadable]
             self.left_out = sorted({*skip, *generated})
-            # What a folder had before it became large is restored.
+            # Undo restores the old files of a folder that became large.
             folders = {"added": self.left_out}
             included = [change for change in changes if not _is_left_out(change, folders.get(change.kind, skip))]
             id = turn["id"] if turn else history.new_id()

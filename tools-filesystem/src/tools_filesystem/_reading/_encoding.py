@@ -26,7 +26,7 @@ _DECLARATION = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# Names that Python and ripgrep know; the codecs are those of browsers, which know more characters.
+# Names that Python and ripgrep know. Browsers decode some of them with a larger codec.
 _NAME = re.compile(r"utf-8|gb(k|2312|18030)|big5|shift-jis|euc-(jp|kr)|koi8-[ru]|cp125\d|iso8859-([1-9]|1[0-5])")
 _ALIASES = {"cp932": "shift-jis", "cp949": "euc-kr"}
 _CODECS = {"gb2312": "gbk", "shift-jis": "cp932", "euc-kr": "cp949"}
