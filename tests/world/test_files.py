@@ -508,6 +508,19 @@ def test_new_text_gets_the_declared_encoding_of_a_file(call, put):
     assert file.read_text(encoding="utf-8") == "# coding: utf-8\nname = 'caf\xe9'\n"
 
 
+def test_a_file_is_replaced_in_the_encoding_that_it_declares(call, put):
+    file = put("a.py", "# coding: gbk\nx = '\u4e2d'\n".encode("gbk"))
+    call("read_file", path="a.py")
+    text = "# coding: gbk\nx = '\u4e2d\u6587'\n"
+    assert call("write_file", path="a.py", content=text).content == "Replaced 'a.py' (25 bytes)"
+    assert file.read_bytes() == text.encode("gbk")
+    refused = call("write_file", path="a.py", content="# coding: gbk\n\xef")
+    assert refused.error == "'\xef' cannot be written in gbk, which the file declares"
+    result = call("write_file", path="a.py", content="x = '\xef'\n")
+    assert "[its encoding was gbk, now it is utf-8]" in result.content
+    assert file.read_text(encoding="utf-8") == "x = '\xef'\n"
+
+
 @pytest.mark.parametrize("declaration", ["# coding: rot13", "# coding: utf-8", "# coding: euc-jp"])
 def test_a_declaration_that_does_not_fit_changes_nothing(call, put, declaration):
     file = put("a.py", f"{declaration}\nx = 'caf\xe9'\n".encode("latin-1"))

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from tools_core import ToolError
-from tools_filesystem._reading._encoding import UTF_8, settle
+from tools_filesystem._reading._encoding import settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ def show(
     lines: list[Line], encoding: Encoding, *, numbers: bool
 ) -> tuple[list[tuple[str, bool]], list[str], dict[str, Any]]:
     """Return the text of each line and whether it is faithful, notes, and facts."""
-    codec = UTF_8 if encoding.is_converted else encoding
+    codec = encoding._replace(codec="utf-8") if encoding.is_converted else encoding
     codec = settle(codec, b"\n".join(line.text for line in lines))
     out: list[tuple[str, bool]] = []
     is_broken = has_nul = False
@@ -155,7 +155,7 @@ def show(
         end = f"[... {line.more} more bytes of this line]\n" if line.more else "\n" * bool(line.ending)
         line_text = (f"{line.number}\t" if numbers else "") + text.replace("\0", "\u2400") + end
         out.append((line_text, not (broken or "\0" in text or line.more)))
-    name = encoding.name if encoding.is_converted else codec.name
+    name = codec.name
     facts: dict[str, Any] = {"encoding": name, "lines": len(lines)}
     facts |= {"start_line": lines[0].number, "end_line": lines[-1].number}
     endings = {line.ending for line in lines if line.ending}

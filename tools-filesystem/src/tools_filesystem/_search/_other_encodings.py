@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tools_filesystem._paths._resolve import closing, open_file, open_folder
-from tools_filesystem._reading._encoding import CP1252, SNIFF, detect
+from tools_filesystem._reading._encoding import SNIFF, detect
 from tools_filesystem._search._engine import PatternError, find_rg, search
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def with_other_encodings(
     mode: Literal["files", "count"] = "files" if request.mode == "files" else "count"
     if loose == request.pattern:  # other letters of the same lines
         paths = [file.path for file in utf8_files if any(b'{"bytes":' in row for row in file.rows)]
-        paths = [path for path in paths if _encoding(place, path) not in ("utf-8", "windows-1252")]
+        paths = [path for path in paths if _encoding(place, path) not in ("utf-8", "cp1252")]
     else:
         try:
             listing = search(place, request._replace(mode=mode, pattern=loose, before=0, after=0), workspace, context)
@@ -87,7 +87,7 @@ def with_other_encodings(
     for encoding, group in groups.items():
         files |= {file.path: file for file in look(encoding, group)}
     for encoding in _candidates(request.pattern):
-        left = [path for path in groups.get("windows-1252", ()) if path not in files]
+        left = [path for path in groups.get("cp1252", ()) if path not in files]
         more = look(encoding, left) if left else []
         files |= {file.path: file for file in more}
         notes += [f"searched as {encoding}, while read_file shows cp1252: {len(more)} files"] * bool(more)
@@ -111,10 +111,7 @@ def _encoding(place: Located, path: str) -> str:
     with suppress(OSError), closing(open_folder(place.root, names[:-1])) as folder:
         with closing(open_file(folder, names[-1])) as file:
             encoding = detect(os.pread(file, SNIFF, 0))
-        if encoding is None:
-            return ""
-        is_declared = encoding.is_converted and not encoding.mark
-        return encoding.name if is_declared else "windows-1252" if encoding == CP1252 else "utf-8"
+        return "" if encoding is None else "utf-8" if encoding.mark else encoding.name
     return ""
 
 

@@ -9,10 +9,11 @@ from tools_core import Context, Result, ToolError
 from tools_filesystem._ledger import Content, ledger_of
 from tools_filesystem._paths._locate import check_no_twin, locate
 from tools_filesystem._paths._resolve import check_regular
-from tools_filesystem._reading._encoding import SNIFF, detect
+from tools_filesystem._reading._encoding import SNIFF, declared, detect
 from tools_filesystem._tools._check import checked
 from tools_filesystem._tools._file_tool import FileTool
 from tools_filesystem._writing._changes import Change, commit, other_names
+from tools_filesystem._writing._text import Text
 
 if TYPE_CHECKING:
     from tools_filesystem._paths._located import Located
@@ -50,7 +51,7 @@ class WriteFile(FileTool):
                     file.check_permitted("overwrite=true replaces it")
                     is_text = detect(file.read_start(SNIFF)) is not None and not path.endswith(".ipynb")
                     ledger.check_seen(path, file.real, status, file.open_file, is_text=is_text)
-                note = _lost(file, data)
+                data, note = _encoded(file, data)
             change = Change(place=file, data=data, status=status, is_forced=overwrite)
             real = file.real
             commit([change], context)
@@ -66,14 +67,16 @@ class WriteFile(FileTool):
         return Result.ok(report, content=text, metadata=access.warnings())
 
 
-def _lost(file: Located, data: bytes) -> str:
-    """Return notes on the line endings and the encoding of a text file that its new content does not have."""
+def _encoded(file: Located, data: bytes) -> tuple[bytes, str]:
+    """Return the new content in the encoding that both contents declare, and notes on what else the file loses."""
     notes: list[str] = []
     with suppress(OSError):  # it may be replaced without being readable
         start = file.read_start(SNIFF)
         old, new = detect(start), detect(data[:SNIFF])
+        if old is not None and old == declared(data[:SNIFF]):
+            data, new = Text(b"", "utf-8", old).restored(data), old
         if old is not None and new is not None and old.name != new.name:
             notes.append(f"its encoding was {old.name}, now it is {new.name}")
         if old is not None and "\r\n".encode(old.codec) in start and b"\n" in data and b"\r\n" not in data:
             notes.append("its lines ended with CRLF, now they end with LF")
-    return "".join(f"\n[{note}]" for note in notes)
+    return data, "".join(f"\n[{note}]" for note in notes)
