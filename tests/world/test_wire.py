@@ -531,6 +531,20 @@ def test_parallel_calls_are_not_merged_without_ids_or_indexes(connect, pieces):
     assert [json.loads(text) for text in texts] == [{"city": "Oslo"}, {"city": "Rome"}]
 
 
+@pytest.mark.parametrize(("arguments", "spaced"), [(OSLO, '{"city": "Oslo"}'), ("{}", ""), ("[1]", "[1]")])
+def test_a_call_that_gets_another_id_in_each_event_runs_once(connect, arguments, spaced):
+    events = [
+        {"type": "response.output_item.added", "output_index": 1, "item": item("a", "")},
+        {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": arguments},
+        {"type": "response.output_item.done", "output_index": 1, "item": item("b", arguments)},
+    ]
+    *_, reply = pieces_of(connect("openai-responses", [*events, *completed(item("c", spaced))]), HI)
+    assert len(reply.tool_calls) == 1
+    twice = [*events, *(event | {"output_index": 2} for event in events)]
+    *_, reply = pieces_of(connect("openai-responses", [*twice, *completed(item("c", spaced), item("d", spaced))]), HI)
+    assert len(reply.tool_calls) == 2
+
+
 def think(*texts):
     return [*(chunk({"content": text}) for text in texts), chunk({}, "stop")]
 

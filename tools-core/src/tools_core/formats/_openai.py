@@ -145,13 +145,14 @@ class Responses(Format):
         if not isinstance(kind, str) or not kind.startswith(("response.", "error", "keepalive")):
             self._reject(chunk, self.chunk)
         if kind in ("response.output_item.added", "response.output_item.done"):
-            _begin(stream, chunk.get("output_index"), chunk.get("item") or {})
+            used = stream.ended if kind == "response.output_item.done" else None
+            _begin(stream, chunk.get("output_index"), chunk.get("item") or {}, used)
         elif kind == "response.function_call_arguments.delta":
             stream.add(_key(chunk.get("output_index"), chunk.get("item_id")), chunk.get("delta") or "")
         elif kind == "response.function_call_arguments.done":
             stream.replace(_key(chunk.get("output_index"), chunk.get("item_id")), chunk.get("arguments"))
         elif kind in ("response.completed", "response.incomplete"):
-            used: set[Any] = set()
+            used = set()
             for index, item in enumerate(chunk["response"].get("output") or ()):  # some servers send it only here
                 _begin(stream, index, item, used)
             if kind == "response.completed":
@@ -207,15 +208,14 @@ def _key(index: int | None, id: str | None) -> Any:
     return id if index is None else index
 
 
-def _begin(stream: Stream, index: int | None, item: Mapping[str, Any], used: set[Any] | None = None) -> None:
-    """Read an item of a response, which comes up to three times; `used` are keys of earlier items of a list."""
+def _begin(stream: Stream, index: int | None, item: Mapping[str, Any], used: set[Any] | None) -> None:
+    """Read an item of a response, which comes up to three times; `used` are keys of other calls that came again."""
     if item.get("type") != "function_call":
         return
     id_, name, arguments = _call(item)
-    key = None if used is None else stream.key_of(id_)
-    if used is None or key is None or key in used:
-        key = _key(index, item.get("id"))
+    key = _key(index, item.get("id"))
     if used is not None:
+        key, id_ = stream.find(id_, name, arguments, used) or (key, id_)
         used.add(key)
     stream.begin(key, id_, name, arguments)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,7 @@ class Stream:
         self._deltas: list[CallDelta] = []
         self._end: str | None = None
         self._is_cut = False
+        self.ended: set[Any] = set()  # keys of calls of which nothing else follows
 
     def feed(self, chunk: Any) -> list[CallDelta]:
         """Read one chunk, and return what it adds to calls.
@@ -134,9 +135,13 @@ class Stream:
             part.members |= members or {}
             self.add(key, text)
 
-    def key_of(self, id: object) -> Any:
-        """Return the key of the call with an id, None without one."""
-        return next((part.key for part in self._parts if part.id and part.id == _text_id(id)), None)
+    def find(self, id: object, name: str, arguments: Any, used: Container[Any]) -> tuple[Any, str | None] | None:
+        """Return the key and the id of a call that comes again, which may have another id, unless its key is used."""
+        parts = [part for part in self._parts if part.key not in used]
+        same_id = (part for part in parts if part.id and part.id == _text_id(id))
+        same_call = (part for part in parts if part.name == name and _value_of(part.arguments) == _value_of(arguments))
+        part = next(same_id, None) or next(same_call, None)
+        return None if part is None else (part.key, part.id)
 
     def end(self, reason: str, *, is_cut: bool = False) -> None:
         """Record the end of the answer; `is_cut` if a limit ended it."""
@@ -231,6 +236,14 @@ def _text_id(id: object) -> str | None:
 def _as_text(arguments: Any) -> str:
     """Return arguments as JSON text; some servers send them as an object."""
     return arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+
+
+def _value_of(arguments: Any) -> Any:
+    """Return the JSON value of arguments, which may have other spaces each time, or the text if it is not JSON."""
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments or {}
+    except (RecursionError, ValueError):
+        return arguments.strip() or {}
 
 
 def data(value: Any) -> Any:
