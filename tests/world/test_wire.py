@@ -285,6 +285,7 @@ ODD_REPLIES = {
         (claude(THOUGHT, {"type": "text", "text": "\u200b"}), 0),
         (claude({"type": None}, {"type": "new", "x": None}, {"type": "text", "text": "Hi"}), 0),
         ({"type": "message", "content": "Hi", "stop_reason": "end_turn"}, 0),
+        (claude({"type": "text"}, {"type": "text", "text": None}, used("t1", "weather", {})), 1),
         (
             [
                 *claude({"type": "text", "text": "Hi"})[:2],

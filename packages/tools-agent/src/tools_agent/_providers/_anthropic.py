@@ -39,7 +39,7 @@ def _own(reply: Assistant, blocks: list[JsonObject]) -> list[JsonObject]:
         reply.items,
         blocks,
         is_call=lambda block: block["type"] == "tool_use",
-        is_empty=lambda block: block["type"] == "text" and is_blank(block["text"]),
+        is_empty=lambda block: block["type"] == "text" and is_blank(block.get("text", "")),
         is_thought=lambda block: block["type"] in ("thinking", "redacted_thinking"),
     )
 
