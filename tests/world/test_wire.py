@@ -457,6 +457,33 @@ def test_thoughts_return_to_the_server_that_sent_them_only(connect):
     assert "secret" not in json.dumps(second.bodies)
 
 
+SUMMARY = {"type": "reasoning.summary", "summary": "hm", "index": 0}
+SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
+
+
+@pytest.mark.parametrize(
+    ("member", "pieces", "sent"),
+    [
+        ("reasoning_details", [SUMMARY | {"summary": letter} for letter in "hm"], [SUMMARY]),
+        *(
+            ("reasoning_details", details, details)
+            for details in (
+                [SUMMARY, {"type": "reasoning.encrypted", "data": "e", "id": "rs", "index": 0}],
+                [{"type": "reasoning.encrypted", "data": id, "id": id, "index": 0} for id in "ab"],
+            )
+        ),
+        ("thinking_blocks", [SIGNED | {"thinking": "h", "signature": ""}, SIGNED | {"thinking": "m"}], [SIGNED]),
+        ("thinking_blocks", [SIGNED, {"type": "redacted_thinking", "data": "e"}, SIGNED], None),
+    ],
+    ids=["one in pieces", "two types", "two ids", "no index", "three without an index"],
+)
+def test_pieces_of_thoughts_are_joined_and_different_thoughts_are_not(connect, member, pieces, sent):
+    thoughts = [chunk({member: [piece]}) for piece in pieces]
+    provider = connect("openai", [*thoughts, *calls(part("weather", "{}", index=0, id="c1"))], say("done"))
+    Agent(model=provider, tools=[weather]).generate("go")
+    assert provider.bodies[-1]["messages"][1][member] == (sent or pieces)
+
+
 @pytest.mark.parametrize("inline", [True, False], ids=["in the delta of the call", "in a separate delta"])
 @pytest.mark.parametrize("where", [{"index": 0}, {}, {"id": "f1"}], ids=["index", "nothing", "id"])
 def test_the_signature_of_a_call_returns_with_it(connect, inline, where):

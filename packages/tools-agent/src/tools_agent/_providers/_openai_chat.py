@@ -146,9 +146,11 @@ def _merge(message: JsonObject, delta: JsonObject) -> None:
 
 
 def _item(items: list[JsonObject], delta: JsonObject) -> JsonObject:
-    """Return the item of a delta, which may be a new one."""
-    for item in items:
-        if item.get("index") == delta.get("index") is not None:
+    """Return the item of a delta, which may be a new one: some servers give all items one index, or none."""
+    names = [name for name in ("type", "id") if delta.get(name)]
+    for item in reversed(items):
+        is_same = item.get("index") == delta.get("index") and all(item.get(k) in (None, delta[k]) for k in names)
+        if is_same and (delta.get("index") is not None or not (item.get("signature") or "data" in delta)):
             return item
     items.append({})
     return items[-1]
