@@ -407,6 +407,21 @@ def test_a_server_that_refuses_a_prompt_after_a_result_gets_a_reply_between(conn
     assert len(provider.bodies) == 3
 
 
+@pytest.mark.parametrize(("model", "is_inside"), [("gemini-3-pro", True), ("gemini-2.5-flash", False)])
+def test_pictures_of_results_follow_them_for_models_that_read_none_inside(connect, model, is_inside):
+    @tool
+    def look() -> Image:
+        """Look."""
+        return Image(b"\x89PNG", "image/png")
+
+    call = {"functionCall": {"name": "look", "args": {}}}
+    provider = connect("gemini", gemini(call, call), FINE["gemini"], model=model)
+    Agent(model=provider, tools=[look]).generate("go")
+    parts = provider.bodies[-1]["contents"][2]["parts"]
+    assert [part["functionResponse"].get("parts") is not None for part in parts[:2]] == [is_inside] * 2
+    assert sum("inlineData" in part for part in parts[2:]) == (0 if is_inside else 2)
+
+
 def test_gemini_receives_data_with_references_as_text():
     call = ToolCall("1", "schema", {})
     [content] = FORMATS["gemini"].results([(call, Result.ok({"items": [{"$ref": "#/x"}]}))])

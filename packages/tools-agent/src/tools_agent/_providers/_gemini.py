@@ -31,7 +31,7 @@ _SETTINGS = {
     "max_tokens": "max_output_tokens", "stop": "stop_sequences", "reasoning_effort": "thinking_config.thinking_level",
     "tool_choice": "tool_config",
 }  # fmt: skip
-_UNSIGNED = re.compile(r"gemini-[12]\b|gemma")  # models that require no signatures
+_EARLIER = re.compile(r"gemini-[12]\b|gemma")  # models that require no signatures, and read no files inside of results
 _SIGNATURE = b64encode(b"skip_thought_signature_validator").decode()
 
 
@@ -52,6 +52,14 @@ def _sign(contents: list[JsonObject]) -> None:
         calls = [part for part in content["parts"] if "functionCall" in part]
         if calls and not any("thoughtSignature" in part for part in content["parts"]):
             calls[0]["thoughtSignature"] = _SIGNATURE
+
+
+def _move_files(contents: list[JsonObject]) -> None:
+    """Move the pictures and documents of results behind them."""
+    for content in contents:
+        for response in [part["functionResponse"] for part in content["parts"] if "functionResponse" in part]:
+            if files := response.pop("parts", None):
+                content["parts"] += [{"text": f"The files in the result of {response['name']}:"}, *files]
 
 
 class _Reply(Reply):
@@ -162,7 +170,9 @@ class GeminiProvider(SDKProvider):
         history = self._history(request)
         system = instructions_of(history)
         contents = alternating(history, self.format, _own, model="model", key="parts")
-        if not _UNSIGNED.search(request.model):
+        if _EARLIER.search(request.model):
+            _move_files(contents)
+        else:
             _sign(contents)
         config: JsonObject = {"automatic_function_calling": {"disable": True}}
         if request.tools:
