@@ -174,6 +174,12 @@ def run(capfd, monkeypatch):
         yield run
 
 
+@pytest.mark.parametrize("text", ["Mail it to @~nobody-has-this-name", f"@font-face{{{'a' * 300}/url(b.c)}}"])
+def test_text_after_an_at_sign_that_names_no_file_is_part_of_the_prompt(replies, run, text):
+    replies("Fine.")
+    assert run(text)[:2] == (0, "Fine.\n")
+
+
 START = ("job_start", {"command": "sleep 600"})
 
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from tools_cli._commands.sessions import short
 from tools_core import Audio, Context, File, Image
 from tools_core.command import CommandError, counted
 
@@ -49,13 +50,14 @@ class Attachments:
         reports, self._reports = self._reports, []
         for match in _PATH.finditer(text):
             path = match[1] or match[2].rstrip(",;:.!?)")
-            place = Path(folder, Path(path).expanduser())
-            if self.is_confined and not place.resolve().is_relative_to(Path(folder).resolve()):
+            place = _existing(path, folder)
+            if place is None:
+                if match[1] or re.search(r"[./]", path):  # @property is a word
+                    self._note(f"{short(path)} does not exist: not attached")
+            elif self.is_confined and not place.resolve().is_relative_to(Path(folder).resolve()):
                 self._note(f"{path} is outside of the workspace, and you have not typed it: not attached")
-            elif place.exists():
+            else:
                 paths.append(path)
-            elif match[1] or re.search(r"[./]", path):  # @property is a word
-                self._note(f"{path} does not exist: not attached")
         self.is_confined = False
         files: list[File | Image | Audio] = []
         for path in dict.fromkeys(paths):
@@ -118,8 +120,16 @@ def _pictures(text: str) -> list[str]:
     except ValueError:
         return []
     paths = [unquote(urlsplit(word).path) if word.startswith("file://") else word for word in words]
-    is_path = [Path(path).is_absolute() and _PICTURE.fullmatch(path) and Path(path).is_file() for path in paths]
+    is_path = [Path(path).is_absolute() and _PICTURE.fullmatch(path) and _existing(path, "/") for path in paths]
     return paths if paths and all(is_path) else []
+
+
+def _existing(path: str, folder: str) -> Path | None:
+    """Return the file or folder that a text names; None for another text, such as CSS after `@`."""
+    with suppress(OSError, RuntimeError):  # the name is too long, or there is no such user as in `~user`
+        place = Path(folder, Path(path).expanduser())
+        return place if place.exists() else None
+    return None
 
 
 def read_file(path: str, folder: str = ".") -> File | Image | Audio:
@@ -127,7 +137,9 @@ def read_file(path: str, folder: str = ".") -> File | Image | Audio:
 
     Raises CommandError for a file that is missing, too large, or neither text, a picture, sound nor PDF.
     """
-    place = Path(folder, Path(path).expanduser())
+    place = _existing(path, folder)
+    if place is None:
+        raise CommandError(f"{short(path)}: No such file or directory")
     if place.is_dir():
         return text_block(_listing(place), f"{path.rstrip('/')}/")
     try:
