@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import re
+import traceback
 from datetime import date
 from typing import Literal
 
@@ -1153,13 +1154,19 @@ def test_an_invalid_address_is_reported_without_a_request(name, url):
     assert not caught.value.retryable
 
 
-@pytest.mark.parametrize(("name", "key"), [("openai", "secret\n"), ("openai", "“secret”"), ("anthropic", "secret\n")])
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("openai", "secret\n"), ("openai", "“secret”"), ("anthropic", "secret\n"), ("gemini", "x\r\nsecret: y")],
+)
 def test_a_key_that_no_header_can_have_is_reported_without_the_key(connect, name, key):
     provider = connect(name, FINE[name], attempts=3, key=key)
     with pytest.raises(ProviderError, match=r"the API key .* line breaks") as caught:
         pieces_of(provider, HI)
     assert not caught.value.retryable
-    assert "secret" not in str(caught.value)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    with pytest.raises(ProviderError, match=r"the API key .* line breaks") as caught:
+        asyncio.run(provider.models())
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_a_client_that_the_sdk_cannot_create_is_a_provider_error(monkeypatch, connect):

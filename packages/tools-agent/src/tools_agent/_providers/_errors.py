@@ -63,15 +63,21 @@ def provider_error(error: Exception, provider: str, address: str) -> ProviderErr
         causes.append(cause)
     names = {base.__name__ for cause in causes for base in type(cause).__mro__}
     reason = str(causes[-1]) or type(error).__name__
-    if isinstance(error, UnicodeEncodeError) or reason.startswith("Illegal header"):  # the reason contains the key
-        return ProviderError(
-            f"{provider}: the API key is empty, or has characters that no key has, such as line breaks"
-        )
+    if isinstance(error, UnicodeEncodeError) or reason.startswith("Illegal header"):
+        return _key_error(provider, causes)
     if not _NOT_AN_ADDRESS.isdisjoint(names):
         return ProviderError(f"{provider}: cannot send requests to {address} ({reason}); check base_url")
     if _CONNECTION.isdisjoint(base.__name__ for base in type(error).__mro__):
         raise error
     return _connection_error(error, provider, address, reason, names)
+
+
+def _key_error(provider: str, causes: list[BaseException]) -> ProviderError:
+    """Return the error for a key that no header can have, and remove the key from its causes: tracebacks show them."""
+    for cause in causes:
+        if "Illegal header" in str(cause):
+            cause.args = ("Illegal header value",)
+    return ProviderError(f"{provider}: the API key is empty, or has characters that no key has, such as line breaks")
 
 
 def _connection_error(error: Exception, provider: str, address: str, reason: str, names: set[str]) -> ProviderError:
