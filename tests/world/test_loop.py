@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tools_agent import Agent, ScriptedProvider, Session, SQLiteStore, StoreError, external_tool, open_store
+from tools_agent import Agent, Guardrail, ScriptedProvider, Session, SQLiteStore, StoreError, external_tool, open_store
 from tools_core import Context, ToolCall, tool
 
 
@@ -82,6 +82,32 @@ def test_a_stale_approval_is_cancelled_with_its_run(mode):
         warnings.simplefilter("error")  # of coroutines that were never awaited
         assert generate(agent, mode).interrupt_reason == "enough"
     assert sorted(ended) == ["0", "1", "2"]
+
+
+@MODES
+@pytest.mark.parametrize("place", ["input", "output", "validator", "message"])
+def test_an_interrupt_ends_a_coroutine_of_the_user_that_waits(mode, place):
+    is_waiting = threading.Event()
+
+    async def wait(*arguments):
+        is_waiting.set()
+        await asyncio.sleep(60)
+
+    guard = type("Slow", (Guardrail,), {f"process_{place}": staticmethod(wait)})
+    guardrails = [guard] if place in ("input", "output") else []
+    validators = [wait] if place == "validator" else []
+    agent = Agent(model=ScriptedProvider("Hello"), guardrails=guardrails, output_validators=validators)
+    if place == "message":
+        agent.session.on_message(wait)
+
+    def interrupt():
+        is_waiting.wait()
+        agent.interrupt("enough")
+
+    threading.Thread(target=interrupt).start()
+    response = generate(agent, mode)
+    assert response.interrupt_reason == "enough"
+    assert response.content == ("Hello" if place in ("validator", "message") else "")  # only if it was checked
 
 
 async def _in_task(interrupt):

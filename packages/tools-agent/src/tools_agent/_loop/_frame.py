@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import CancelledError
+from contextlib import asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from functools import partial
@@ -98,6 +99,7 @@ class Frame:
         self._writes_in_thread = False
         self._channel: Channel | None = None
         self._interrupt: tuple[Any] | None = None
+        self._waits: set[asyncio.Timeout] = set()  # that an interrupt ends
 
     @property
     def executor(self) -> Executor:
@@ -134,13 +136,31 @@ class Frame:
     # ------------------------------------------------------------------------------------------------ the end
 
     def interrupt(self, reason: Any) -> None:
-        """Let `check` raise from now on; from any thread."""
+        """Let `check` raise from now on, and end the waits of `interruptible`; from any thread."""
         self._interrupt = (reason,)
+        for wait in self._waits.copy():
+            with suppress(RuntimeError):  # the loop is closed
+                self.loop.call_soon_threadsafe(_end, wait)
 
     def check(self) -> None:
         """Raise Interrupted if the run was interrupted."""
         if self._interrupt is not None:
             raise Interrupted(self._interrupt[0])
+
+    @asynccontextmanager
+    async def interruptible(self) -> AsyncGenerator[None]:
+        """Let an interrupt end what the block waits for."""
+        wait = asyncio.timeout(None)
+        try:
+            async with wait:
+                self._waits.add(wait)
+                self.check()  # again, since an interrupt ends the wait only from now on
+                yield
+        except TimeoutError:
+            self.check()
+            raise
+        finally:
+            self._waits.discard(wait)
 
     def block(self, guardrail: Guardrail, phase: Phase, block: Block) -> Tripwire:
         """Keep the reason why the run ends."""
@@ -244,10 +264,11 @@ class Frame:
         return await value if isawaitable(value) else value
 
     async def call_back(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a callback, which may interrupt the run."""
+        """Call a callback, which may interrupt the run. An interrupt from elsewhere cancels a coroutine."""
         token = calling_back.set((self, asyncio.current_task()))
         try:
-            return await self.call_user(function, *arguments)
+            async with self.interruptible() if iscoroutinefunction(function) else nullcontext():
+                return await self.call_user(function, *arguments)
         finally:
             calling_back.reset(token)
 
@@ -277,6 +298,11 @@ class Frame:
             return None
         finally:
             unregister()
+
+
+def _end(wait: asyncio.Timeout) -> None:
+    with suppress(RuntimeError):  # it has just ended
+        wait.reschedule(asyncio.get_running_loop().time())
 
 
 async def _awaited(value: Awaitable[T]) -> T:

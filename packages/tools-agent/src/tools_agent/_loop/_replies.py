@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
 
@@ -40,18 +38,11 @@ class Replies:
         self._type = frame.setup.output
         self._partial: list[str] = []
         self._shown = 0  # pieces of the typed output that was emitted last
-        self._wait: asyncio.Timeout | None = None  # for the model
 
     @property
     def partial(self) -> str:
         """The text of an incomplete reply."""
         return "".join(self._partial)
-
-    def wake(self) -> None:
-        """Let a run that waits for the model see that it was interrupted; from any thread."""
-        if (wait := self._wait) is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._frame.loop.call_soon_threadsafe(_end, wait)
 
     async def request(self) -> Assistant | None:
         """Request the next reply and add it to the session. Return None if a guardrail blocks it."""
@@ -60,6 +51,7 @@ class Replies:
         self.count += 1
         reply = log.with_unique_ids(reply)
         if self._setup.guardrails:
+            self._partial = []  # an interrupt must not return text that was not checked
             checked = await self._checks.check_output(reply)
             if checked is None:
                 return None
@@ -192,15 +184,8 @@ class Replies:
     async def _receive(self, request: Request, *, is_shown: bool) -> Assistant:
         """Return a reply, and emit its deltas if the user may see them."""
         self._partial, self._shown = [], 0
-        try:
-            async with asyncio.timeout(None) as self._wait:
-                self._frame.check()  # again, since an interrupt ends the wait only from now on
-                reply = await self._read(request, is_shown=is_shown)
-        except TimeoutError:
-            self._frame.check()
-            raise
-        finally:
-            self._wait = None
+        async with self._frame.interruptible():
+            reply = await self._read(request, is_shown=is_shown)
         if reply is None:
             raise ProviderError("the provider ended without a reply", retryable=True)
         return reply
@@ -237,8 +222,3 @@ class Replies:
 def is_unfinished(reply: Assistant) -> bool:
     """Return whether the run goes on after a reply: it has calls, or Anthropic has paused it."""
     return bool(reply.tool_calls) or reply.stop_reason == "pause_turn"
-
-
-def _end(wait: asyncio.Timeout) -> None:
-    with suppress(RuntimeError):  # it has just ended
-        wait.reschedule(asyncio.get_running_loop().time())

@@ -71,7 +71,6 @@ class Run:
         """Stop the run as soon as possible; from any thread."""
         self.frame.interrupt(reason)
         self._calls.cancel()
-        self._replies.wake()
 
     def listen(self) -> Channel:
         """Return the channel of its events, in the event loop of the run."""
