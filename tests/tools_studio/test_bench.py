@@ -124,6 +124,11 @@ def test_a_tool_that_ignores_cancellation_is_abandoned(studio):
     assert "cancelled" in wait_for(studio, html, "Cancelled")
 
 
+def test_a_tool_that_raises_a_keyboard_interrupt_ends_only_its_call(studio):
+    wait_for(studio, studio.run("shop.py:interrupt", {}), "KeyboardInterrupt")
+    assert studio.get("/").status_code == 200
+
+
 def test_a_person_answers_the_questions_of_a_tool(studio):
     html = wait_for(studio, studio.run("shop.py:ask_user", {"topic": "tea"}), "Do you like tea?")
     path = re.search(r'data-src="/[^/]+(/calls/\d+)"', html)[1]

@@ -45,6 +45,12 @@ ORDER = {
 }
 
 
+@tool(read_only=True)
+def interrupt() -> str:
+    """Behave like Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 @tool(destructive=False, requires_approval=True, open_world=True, examples=[ORDER])
 def place_order(
     customer: str,

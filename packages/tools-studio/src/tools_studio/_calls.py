@@ -7,11 +7,13 @@ import secrets
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from tools_core import Context, InvalidArguments, Result, ToolCall
+from tools_core.threads import in_thread
 from tools_runtime import Executor, Policy, PolicyError
 from tools_studio._exchange import exchange
 from tools_studio._snippets import pretty
@@ -191,6 +193,8 @@ class Calls:
                 call.result = await self._result(call, key)
         except (WorkspaceError, PolicyError) as error:
             call.result = Result.error(str(error), type="denied", exception=error)
+        except KeyboardInterrupt as error:
+            call.result = Result.error("KeyboardInterrupt", type="execution_error", exception=error)
         except asyncio.CancelledError:
             call.result = Result.error("Cancelled; the tool did not return.", type="cancelled")
         finally:
@@ -214,7 +218,8 @@ class Calls:
             return "once" if call.in_copy or request.key.endswith(f".{key}") else None
 
         with Executor([call.tool], policy=Policy(), approve=approve, default_timeout=None) as executor:
-            result = await executor.acall(ToolCall(f"ui_{call.id}", call.tool.name, call.arguments), call.context)
+            run = partial(executor.call, ToolCall(f"ui_{call.id}", call.tool.name, call.arguments), call.context)
+            result = await asyncio.wrap_future(in_thread(run))  # a KeyboardInterrupt would end the event loop
         if call.copy is not None:
             call.shown = await asyncio.to_thread(call.copy.changes)
             call.changes = await asyncio.to_thread(call.shown.to_list)
