@@ -271,6 +271,16 @@ def test_a_chat_from_a_pipe_ends_at_the_command_to_exit(replies, name):
     assert (done.returncode, done.stdout) == (0, "One.\n")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_piped_text_in_another_encoding_is_readable(replies, command):
+    replies("Fine.")
+    words = [sys.executable, "-m", "tools_core", command, "--model", "openai:m"]
+    strict = {**os.environ, "PYTHONIOENCODING": "utf-8:strict"}  # as with most locales
+    done = subprocess.run(words, input=b"caf\xe9 closed\n", env=strict, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (0, b"Fine.\n"), done.stderr
+
+
 @pytest.mark.parametrize("words", ["list", "call bash command=pwd --yes", "changes", "undo"])
 def test_a_command_in_a_deleted_folder_says_so(words, workspace):
     folder = workspace / "deleted"

@@ -37,8 +37,9 @@ No telemetry, no account.
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (by default that of the process) and return the exit code."""
     _open_closed_streams()
-    if reconfigure := getattr(sys.stdout, "reconfigure", None):
-        reconfigure(errors="backslashreplace")  # escapes characters that the encoding lacks
+    for stream, errors in ((sys.stdout, "backslashreplace"), (sys.stdin, "replace")):  # never fail for an encoding
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors=errors)
     try:
         status = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()  # reports a closed pipe here and not when the interpreter ends
