@@ -281,6 +281,18 @@ def test_piped_text_in_another_encoding_is_readable(replies, command):
     assert (done.returncode, done.stdout) == (0, b"Fine.\n"), done.stderr
 
 
+@pytest.mark.slow
+def test_a_run_continues_in_a_folder_that_was_named_by_another_path(replies, run, workspace, monkeypatch):
+    replies("One.", "Two.")
+    (workspace / "project").mkdir()
+    (workspace / "link").symlink_to("project")
+    for path in ("link/../project", str(workspace / "link")):
+        assert run("go", "--workspace", path)[0] == 0
+    monkeypatch.chdir(workspace / "project")
+    ids = [re.findall(r"session (\w+)\n", run("more", "-c")[2]) for _ in range(2)]
+    assert ids[0] == ids[1] != []
+
+
 @pytest.mark.parametrize("words", ["list", "call bash command=pwd --yes", "changes", "undo"])
 def test_a_command_in_a_deleted_folder_says_so(words, workspace):
     folder = workspace / "deleted"

@@ -118,7 +118,7 @@ def find_start(options: Namespace, store: Store, *, may_create: bool) -> Start:
         get_provider(model)
     except ProviderError as error:
         raise CommandError(str(error)) from error
-    workspace = str(Path(options.workspace or metadata.get("workspace") or ".").absolute())
+    workspace = str(Path(options.workspace or metadata.get("workspace") or ".").resolve())
     if not Path(workspace).is_dir():
         raise CommandError(f"the workspace {workspace} is not a folder", "another one: --workspace DIR")
     return Start(store, name, name in stored, model, workspace, options.system, _has_instructions(options))
@@ -132,7 +132,7 @@ def _latest(options: Namespace, store: Store) -> str:
     """Return the session of this folder that changed last."""
     if options.session:
         raise CommandError("-c continues the last session, and --session another one: leave one out")
-    workspace = str(Path(options.workspace or ".").absolute())
+    workspace = str(Path(options.workspace or ".").resolve())
     sessions = store.sessions()
     name = next((session.id for session in sessions if session.metadata.get("workspace") == workspace), None)
     if name is None:
@@ -153,7 +153,7 @@ def close_calls(session: Session) -> None:
 
 def show_system(options: Namespace) -> int:
     """Print the default system prompt, and return the exit code."""
-    workspace = str(Path(options.workspace or ".").absolute())
+    workspace = str(Path(options.workspace or ".").resolve())
     write(system_prompt(workspace, has_instructions=_has_instructions(options)))
     return 0
 
