@@ -73,6 +73,13 @@ def test_a_warning_names_each_file_that_cannot_be_attached(project, attachments,
     assert "not attached" in notes[0]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"), [("List @.", ["./"]), ("@.. and @./", ["../", "./"]), ("@, @: @...", []), ("a @ b", [])]
+)
+def test_folders_are_attached_by_their_dots_and_other_marks_are_text(project, attachments, text, names):
+    assert [file.name for file in attachments.take(text, str(project / "src"))] == names
+
+
 def test_a_listing_leaves_out_ignored_files(project):
     assert read_file(".", str(project)).data.decode().split("\n") == [
         ".gitignore", "a dot.png", "data.bin", "large.txt", "página.md", "src/app/main.py",

@@ -49,7 +49,7 @@ class Attachments:
         paths, self._paths = self._paths, []
         reports, self._reports = self._reports, []
         for match in _PATH.finditer(text):
-            path = match[1] or match[2].rstrip(",;:.!?)")
+            path = match[1] or match[2].rstrip(",;:.!?)") or match[2]  # `@.` and `@..` are folders
             place = _existing(path, folder)
             if place is None:
                 if match[1] or re.search(r"[./]", path):  # @property is a word
