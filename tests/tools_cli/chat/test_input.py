@@ -154,6 +154,16 @@ def test_custom_commands_come_from_files_of_the_project_and_the_user(place, tmp_
     assert commands["/explain"].prompt("it's late") == "# Explain\n\nBriefly, for $10 and ${HOME}.\n\nit's late"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_broken_command_hides_no_other_in_any_encoding(place, encoding):
+    folder = place / ".ask-tools/commands"
+    folder.mkdir(parents=True)
+    (folder / "loop.md").symlink_to("loop.md")
+    (folder / "review.md").write_bytes("---\r\ndescription: Prüfe\r\n---\r\nPrüfe $1".encode(encoding))
+    [(name, command)] = custom_commands(str(place)).items()
+    assert (name, command.purpose, command.prompt("x")) == ("/review", "Prüfe (project)", "Prüfe x")
+
+
 @pytest.mark.slow
 def test_output_of_the_user_is_readable_text():
     assert readable(b"\x1b[31mred\x1b[0m\r\n 10%\r100%\r\n\x1b]0;title\x07end") == "red\n100%\nend"

@@ -242,6 +242,11 @@ def test_instructions_are_limited_named_and_left_out_on_request(place, ask):
     assert "Mine" not in ask("run", "--show-system").out
 
 
+def test_instructions_are_read_in_the_encoding_of_windows_powershell(place, ask):
+    (place / "AGENTS.md").write_text("Antworte höflich.", encoding="utf-16")
+    assert "Antworte höflich." in ask("run", "--show-system").out
+
+
 def test_instructions_that_link_out_of_the_project_are_not_sent(place, ask):
     (place.parent / "key").write_text("secret\n")
     (place / "AGENTS.md").symlink_to(place.parent / "key")

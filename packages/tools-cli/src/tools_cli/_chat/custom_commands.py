@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tools_cli._commands.attachments import decoded
 from tools_core.files import config_path
 from tools_core.text import visible
 
@@ -55,9 +57,11 @@ def custom_commands(workspace: str) -> dict[str, CustomCommand]:
     commands: dict[str, CustomCommand] = {}
     for home, folder in (("user", Path(config_path("commands"))), ("project", Path(workspace, ".ask-tools/commands"))):
         for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
-            is_inside = home == "user" or path.resolve().is_relative_to(Path(workspace).resolve())
+            if not _NAME.fullmatch(path.stem) or not path.is_file() or path.stat().st_size > _MAX_SIZE:
+                continue
             # A link of the project could send any file of the user to the model.
-            if _NAME.fullmatch(path.stem) and path.is_file() and is_inside and path.stat().st_size <= _MAX_SIZE:
-                text = path.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
-                commands[f"/{path.stem}"] = CustomCommand(path, home, text)
+            if home == "user" or path.resolve().is_relative_to(Path(workspace).resolve()):
+                with suppress(PermissionError):
+                    text = decoded(path.read_bytes()).replace("\r\n", "\n")
+                    commands[f"/{path.stem}"] = CustomCommand(path, home, text)
     return commands

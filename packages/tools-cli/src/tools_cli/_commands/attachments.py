@@ -152,18 +152,26 @@ def read_file(path: str, folder: str = ".") -> File | Image | Audio:
     kind = kinds.get(block.mime_type.partition("/")[0], File)
     if kind is not File or block.mime_type == "application/pdf":
         return kind(block.data, block.mime_type, name=path)
-    has_mark = block.data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        text = block.data.decode("utf-16" if has_mark else "utf-8")
+        text = decoded(block.data, is_text=block.mime_type.startswith("text/"))
     except UnicodeDecodeError as error:
-        if not block.mime_type.startswith("text/"):
-            raise CommandError(f"{path}: {block.mime_type} is neither text, a picture, audio nor PDF") from error
-        text = block.data.decode("cp1252", "replace")  # the same guess as that of the tool read_file
+        raise CommandError(f"{path}: {block.mime_type} is neither text, a picture, audio nor PDF") from error
     if "\0" in text:
         raise CommandError(f"{path} is binary")
     if len(text) > _MAX_TEXT:
         raise CommandError(f"{path} has {len(text):,} characters", "name it in the prompt: the model reads parts")
     return text_block(text, path)
+
+
+def decoded(data: bytes, *, is_text: bool = True) -> str:
+    """Return text in UTF-8 or UTF-16; raises UnicodeDecodeError for other bytes unless they are text."""
+    has_mark = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    try:
+        return data.decode("utf-16" if has_mark else "utf-8-sig")
+    except UnicodeDecodeError:
+        if not is_text:
+            raise
+        return data.decode("cp1252", "replace")  # the same guess as that of the tool read_file
 
 
 def text_block(text: str, name: str) -> File:

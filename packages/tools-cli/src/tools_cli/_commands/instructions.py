@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tools_cli._commands.attachments import list_files
+from tools_cli._commands.attachments import decoded, list_files
 from tools_core.command import note
 from tools_core.files import config_path
 
@@ -43,7 +43,7 @@ def _text_of(path: Path, name: str, root: Path | None) -> str:
         if root is not None and not path.resolve().is_relative_to(root):
             note(f"{name} is not used: it is a link out of the project")
             return ""
-        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        text = decoded(path.read_bytes()).strip()
     except FileNotFoundError:
         return ""
     except OSError as error:
