@@ -16,7 +16,6 @@ from tools_core import Context, InvalidArguments, Result, ToolCall
 from tools_core.threads import in_thread
 from tools_runtime import Executor, Policy, PolicyError
 from tools_studio._exchange import exchange
-from tools_studio._snippets import pretty
 from tools_workspace import Workspace, WorkspaceError
 
 if TYPE_CHECKING:
@@ -92,11 +91,6 @@ class Call:
         """The progress from 0 to 100; None if the total is unknown."""
         done, total, _ = self.progress or (0, None, "")
         return min(100.0, 100 * done / total) if total else None
-
-    @property
-    def arguments_json(self) -> str:
-        """The arguments as JSON text."""
-        return pretty(self.arguments)
 
 
 class Calls:

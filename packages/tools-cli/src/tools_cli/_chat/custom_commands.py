@@ -57,10 +57,9 @@ def custom_commands(workspace: str) -> dict[str, CustomCommand]:
     commands: dict[str, CustomCommand] = {}
     for home, folder in (("user", Path(config_path("commands"))), ("project", Path(workspace, ".ask-tools/commands"))):
         for path in sorted(folder.glob("*.md")) if folder.is_dir() else ():
-            if not _NAME.fullmatch(path.stem) or not path.is_file() or path.stat().st_size > _MAX_SIZE:
-                continue
+            is_usable = _NAME.fullmatch(path.stem) and path.is_file() and path.stat().st_size <= _MAX_SIZE
             # A link of the project could send any file of the user to the model.
-            if home == "user" or path.resolve().is_relative_to(Path(workspace).resolve()):
+            if is_usable and (home == "user" or path.resolve().is_relative_to(Path(workspace).resolve())):
                 with suppress(PermissionError):
                     text = decoded(path.read_bytes()).replace("\r\n", "\n")
                     commands[f"/{path.stem}"] = CustomCommand(path, home, text)
