@@ -1048,6 +1048,17 @@ def test_a_second_empty_reply_is_the_reply(connect):
     assert (Agent(model=provider).generate("Hi").outcome, len(provider.bodies)) == ("completed", 2)
 
 
+@pytest.mark.parametrize("start", ["", "".join(f"data: {json.dumps(event)}\n\n" for event in say("Hel", None)[:1])])
+def test_an_error_of_llama_cpp_in_a_stream_is_no_end_of_the_reply(connect, start):
+    failure = json.dumps(
+        {"code": 400, "message": "exceeds the available context size", "type": "invalid_request_error"}
+    )
+    provider = connect("openai", (200, f"{start}error: {failure}\n\ndata: [DONE]\n\n"))
+    with pytest.raises(ProviderError, match=r"openai: 400 exceeds the available context size$") as caught:
+        pieces_of(provider, HI)
+    assert caught.value.is_too_long
+
+
 def test_an_error_in_a_list_is_read(connect):
     reply = (400, json.dumps([{"error": {"code": 400, "message": "Bad thing", "status": "INVALID_ARGUMENT"}}]))
     with pytest.raises(ProviderError, match=r"openai: 400 Bad thing$"):

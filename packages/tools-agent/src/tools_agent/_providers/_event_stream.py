@@ -56,8 +56,8 @@ class EventDecoder:
     def _read(self, line: bytes) -> Iterator[JsonObject]:
         line = line.removeprefix(BOM_UTF8) if self._is_first else line
         self._is_first = False
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].strip())
+        if line.startswith((b"data:", b"error: {")):  # the latter by llama.cpp
+            self._data.append(line.partition(b":")[2].strip())
             text = b"\n".join(self._data)
             if text.strip(b'"').upper() == b"[DONE]":
                 self.is_done = True
