@@ -366,3 +366,13 @@ def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
     chat.type("2\r")
     chat.wait_for("Ordered.")
     assert model.texts(role="tool") == ["black"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [f"/exit\r{END}", "/exit\r/exit\r"])
+def test_a_chat_that_is_ended_twice_ends_without_an_error(open_chat, keys):
+    chat = open_chat()
+    chat.wait_for("/help")
+    chat.type(keys)
+    assert chat.wait_for_end() == 0
+    assert "Exception" not in chat.text

@@ -138,8 +138,9 @@ class PromptScreen:
             await self._connection.end(self._tasks)
 
     def end(self) -> None:
-        """End the chat."""
-        self._prompt.app.exit(result="")
+        """End the chat, unless it has just ended."""
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(result="")
 
     # ------------------------------------------------------------------------------------------------ showing
 
