@@ -160,3 +160,7 @@ def _stamp(path: str) -> Stamp | None:
 def survey_of(root: str, names: frozenset[str]) -> Survey:
     """Return the survey of a folder, which all commands of this process share."""
     return Survey(root, names)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=survey_of.cache_clear)  # another thread of the parent may have held a lock
