@@ -924,3 +924,34 @@ def test_grep_knows_types_by_the_names_of_languages(call, put, type):
 def test_a_class_with_a_line_feed_matches_over_lines(call, put, pattern, is_found):
     put("t", "a\nb\n")
     assert (call("grep", pattern=pattern).output == "t:1:a\nt:2:b") is is_found
+
+
+FORKS = """
+import os, signal, threading
+from tools_core import Context, registry
+read, context, is_done = registry["read_file"], Context(workspace=".", run_id="run"), threading.Event()
+def work():
+    while not is_done.is_set():
+        read.call(path="long.txt", context=context)
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+statuses = set()
+for _ in range(25):
+    children = []
+    for _ in range(20):
+        children.append(os.fork())
+        if children[-1] == 0:
+            signal.alarm(60)  # one that waits for a lock would wait permanently
+            os._exit(0 if read.call(path="long.txt", context=context).ok else 1)
+    statuses |= {os.waitpid(child, 0)[1] for child in children}
+is_done.set()
+print(statuses)
+"""
+
+
+@pytest.mark.slow  # 500 processes, of which some are started at the wrong moment
+def test_a_forked_process_reads_files_while_threads_of_its_parent_read(tmp_path):
+    (tmp_path / "long.txt").write_text("line\n" * 1_500)
+    done = subprocess.run([sys.executable, "-c", FORKS], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "{0}\n", done.stderr

@@ -218,6 +218,17 @@ def ledger_of(run: str) -> Ledger:
         return ledger
 
 
+def _renew_locks() -> None:
+    global _lock  # noqa: PLW0603  (another thread of the parent may have held a lock)
+    _lock = threading.Lock()
+    for ledger in _ledgers.values():
+        ledger._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 def _version(stamp: Stamp, seen: _Seen, open_file: Callable[[], int]) -> Version:
     """Return the version of a file whose state differs; its content is read only if it may be the same."""
     if stamp.size != seen.version.stamp.size:
