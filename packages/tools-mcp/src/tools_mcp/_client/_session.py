@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 _MIN_START, _MAX_START = 5.0, 15.0
 _NOT_STARTED = (FileNotFoundError, PermissionError, NotADirectoryError, ValueError)  # starting again is of no use
 _CLOSE_LIMIT = 7.0  # seconds; a program that does not end after its input is killed after 4
-# What servers say about a session that has ended, with a status that means something else.
+# Messages about a session that has ended, with a status that means something else.
 _NO_SESSION = re.compile(
-    r"(?i)(no such|no valid|unknown|invalid|expired) session|session\b.{0,60} (not found|expired)|not initialized"
+    r"(?i)(bad request: )?((no such|no valid|unknown|invalid|expired) session|session (id )?(not found|expired)"
+    r"|server not initialized)\b"
 )
 _CLIENT = Implementation(name="ask-tools", version="0.1.0")
 
@@ -159,9 +160,9 @@ class Session:
         try:
             return await question(self._client)
         except Exception as error:
-            is_unknown = self._connection.has_session and _NO_SESSION.search(str(error)) is not None
-            is_refused = self._connection.session_refused or (isinstance(error, MCPError) and is_unknown)
-            if not (is_refused or self._connection.over.is_set() or _is_lost(error)):
+            is_refused = self._connection.session_refused
+            is_unknown = self._connection.has_session and _NO_SESSION.match(str(error)) is not None
+            if not (is_refused or is_unknown or self._connection.over.is_set() or _is_lost(error)):
                 raise ToolError(self._text(error)) from error
             await self.close()
             is_closed = isinstance(error, MCPError) and error.code == CONNECTION_CLOSED
