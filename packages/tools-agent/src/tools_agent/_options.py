@@ -15,7 +15,7 @@ from tools_agent._caller_loop import awaited
 from tools_agent._messages import System
 from tools_agent._providers._provider import Provider
 from tools_agent._response import ContextT
-from tools_core import Registry, Tool
+from tools_core import Tool
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -187,9 +187,3 @@ def resolve(value: Any, context: Any, session: object = None) -> Any:
     except TypeError:
         return awaited(value(**keywords))
     return awaited(value(context, **keywords))
-
-
-def read_tools(tools: Any) -> dict[str, Tool]:
-    """Return tools by name. Raises ValueError for two tools with the same name."""
-    has_names = isinstance(tools, Mapping) and all(isinstance(tool, Tool) for tool in tools.values())
-    return dict(tools if has_names else Registry(tools))

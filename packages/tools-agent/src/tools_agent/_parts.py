@@ -11,13 +11,13 @@ from tools_agent._guardrails import Guardrail, check_guardrails
 from tools_agent._loop._approvals import SessionApprovals
 from tools_agent._loop._recorder import Recorder
 from tools_agent._loop._tool_checks import ToolChecks
-from tools_agent._options import is_function, read_tools, resolve
+from tools_agent._options import is_function, resolve
 from tools_agent._output_type import Output
 from tools_agent._providers._provider import Provider, window_of
 from tools_agent._search import estimate_tokens, tool_search
 from tools_agent._setup import RunValues, Setup
 from tools_agent._skills import skills_of
-from tools_core import Tool
+from tools_core import Registry, Tool
 from tools_runtime import Approvals, Executor
 from tools_runtime.plugins import LoopDetector, OutputBudget
 from tools_runtime.search import ToolSearch
@@ -143,7 +143,7 @@ class Parts:
     def _find_tools(self) -> tuple[dict[str, Tool], ToolSearch | None]:
         agent = self._options
         option = resolve(agent.tools, agent.context)
-        tools = read_tools(option)
+        tools = dict(Registry(option))
         search = tool_search(option, tools, agent.deferred, self._definition_budget(tools))
         skills = skills_of(resolve(agent.skills, agent.context))
         added = [] if skills is None else [skills.tool]

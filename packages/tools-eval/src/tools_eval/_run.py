@@ -73,7 +73,7 @@ def evaluate(
     if max_cost is not None:
         for model in chosen:  # raises ProviderError for a model without a known price
             cost_of(Assistant(provider=getattr(model.provider, "name", None), model=model.name))
-    offered = None if tools is None else _offered(tools)
+    offered = None if tools is None else dict(Registry(tools))
     notify = on_attempt or (lambda _: None)
     evaluation = _Evaluation(_cases(cases), chosen, offered, runs, asyncio.Semaphore(jobs), max_cost, notify)
     try:
@@ -106,10 +106,6 @@ def _model(label: str, model: Provider | str) -> Model:
     if not hasattr(model, "astream"):
         raise TypeError(f"the model {label} is neither a name, such as openai:gpt-5, nor a provider")
     return Model(label, model)
-
-
-def _offered(tools: Tools) -> dict[str, Tool]:
-    return dict(Registry(tools))
 
 
 @dataclass
