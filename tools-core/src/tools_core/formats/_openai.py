@@ -145,7 +145,7 @@ class Responses(Format):
         if not isinstance(kind, str) or not kind.startswith(("response.", "error", "keepalive")):
             self._reject(chunk, self.chunk)
         if kind in ("response.output_item.added", "response.output_item.done"):
-            used = stream.ended if kind == "response.output_item.done" else None
+            used = stream.complete_keys if kind == "response.output_item.done" else None
             _begin(stream, chunk.get("output_index"), chunk.get("item") or {}, used)
         elif kind == "response.function_call_arguments.delta":
             stream.add(_key(chunk.get("output_index"), chunk.get("item_id")), chunk.get("delta") or "")

@@ -35,7 +35,7 @@ class Stream:
         self._deltas: list[CallDelta] = []
         self._end: str | None = None
         self._is_cut = False
-        self.ended: set[Any] = set()  # keys of calls of which nothing else follows
+        self.complete_keys: set[Any] = set()  # of calls without further parts
 
     def feed(self, chunk: Any) -> list[CallDelta]:
         """Read one chunk, and return what it adds to calls.
