@@ -194,8 +194,11 @@ class Checkpoint:
             skip = [*self.left_out, *unreadable]
             self.left_out = sorted({*skip, *generated})
             # Undo restores the old files of a folder that became large.
-            folders = {"added": self.left_out}
-            included = [change for change in changes if not _is_left_out(change, folders.get(change.kind, skip))]
+            included = [
+                change
+                for change in changes
+                if not _is_left_out(change, self.left_out if change.kind == "added" else skip)
+            ]
             id = turn["id"] if turn else history.new_id()
             paths = sorted({path for change in included for path in (change.path, change.old_path)})
             # After a kill at this point, the turn has a changeset: later changes belong to the user.
