@@ -83,6 +83,6 @@ def test_a_conflict_keeps_the_copy_and_names_the_file(run, folder):
 
 
 @pytest.mark.parametrize("number", ["9" * 20, "9" * 5000])
-def test_a_huge_number_of_turns_to_undo_is_no_changeset(run, number):
+def test_undo_refuses_a_huge_number_of_turns(run, number):
     code, refused = run("undo", number)
     assert (code, f"there is no changeset {number} of" in refused) == (1, True)

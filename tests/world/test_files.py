@@ -522,7 +522,7 @@ def test_a_file_is_replaced_in_the_encoding_that_it_declares(call, put):
 
 
 @pytest.mark.parametrize("declaration", ["# coding: rot13", "# coding: utf-8", "# coding: euc-jp"])
-def test_a_declaration_that_does_not_fit_changes_nothing(call, put, declaration):
+def test_a_wrong_declaration_does_not_change_the_encoding(call, put, declaration):
     file = put("a.py", f"{declaration}\nx = 'caf\xe9'\n".encode("latin-1"))
     call("edit_file", path="a.py", old_string="caf\xe9", new_string="th\xe9")
     assert file.read_bytes() == f"{declaration}\nx = 'th\xe9'\n".encode("latin-1")

@@ -255,24 +255,26 @@ TYPOS = {  # in a rule, and its fix in the warning
     ],
 )
 @pytest.mark.parametrize("decision", ["deny", "ask", "allow"])
-def test_a_typo_in_a_rule_that_denies_is_shown_by_every_command_that_uses_it(words, decision, place, home):
+def test_each_command_warns_of_typos_in_rules_that_deny(words, decision, place, home):
     policy = Path(home, ".config/ask-tools/policy.toml")
     server = {"command": "x", "tools": [{"name": "add", "inputSchema": {"type": "object"}}]}
     (policy.parent / "mcp.json").write_text(json.dumps({"mcpServers": {"things": server}}))
     policy.write_text("".join(f'[[rule]]\ndecision = "{decision}"\n{rule}\n' for rule in TYPOS))
     done = subprocess.run([*COMMAND, *words], input="/quit\n", capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
-    shown = [f"rule {number} of {policy}: no " in text and fix in text for number, fix in enumerate(TYPOS.values(), 1)]
-    assert shown == [decision != "allow"] * len(TYPOS), text
+    warnings = [
+        f"rule {number} of {policy}: no " in text and fix in text for number, fix in enumerate(TYPOS.values(), 1)
+    ]
+    assert warnings == [decision != "allow"] * len(TYPOS), text
 
 
-def test_a_rule_for_a_tool_that_is_not_here_causes_no_warning(place, capsys):
+def test_a_rule_for_a_missing_tool_causes_no_warning(place, capsys):
     assert main(["call", "./tools.py:reads"]) == 0
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("pattern", ["keys", "./keys", "**/keys", "~/keys", "keys/deep/b.txt"])
-def test_a_rule_that_denies_a_folder_denies_what_is_below_it(pattern, place, monkeypatch):
+def test_denying_a_folder_denies_its_content(pattern, place, monkeypatch):
     monkeypatch.setenv("HOME", str(place))
     Path("keys/deep").mkdir(parents=True)
     for path in ("keys/deep/b.txt", "keys.txt"):

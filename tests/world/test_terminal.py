@@ -175,7 +175,7 @@ def run(capfd, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["Mail it to @~nobody-has-this-name", f"@font-face{{{'a' * 300}/url(b.c)}}"])
-def test_text_after_an_at_sign_that_names_no_file_is_part_of_the_prompt(replies, run, text):
+def test_an_at_sign_without_a_file_is_part_of_the_prompt(replies, run, text):
     replies("Fine.")
     assert run(text)[:2] == (0, "Fine.\n")
 

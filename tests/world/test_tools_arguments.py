@@ -1,4 +1,4 @@
-"""What people pass as `tools`: one, several, a mapping, classes, functions and toolsets, to whatever takes tools."""
+"""Forms of the argument `tools`: one, several, a mapping, classes, functions and toolsets."""
 
 import re
 

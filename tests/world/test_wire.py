@@ -409,7 +409,7 @@ def test_a_server_that_refuses_a_prompt_after_a_result_gets_a_reply_between(conn
 
 
 @pytest.mark.parametrize(("model", "is_inside"), [("gemini-3-pro", True), ("gemini-2.5-flash", False)])
-def test_pictures_of_results_follow_them_for_models_that_read_none_inside(connect, model, is_inside):
+def test_earlier_gemini_models_receive_pictures_after_results(connect, model, is_inside):
     @tool
     def look() -> Image:
         """Look."""
@@ -1049,7 +1049,7 @@ def test_a_second_empty_reply_is_the_reply(connect):
 
 
 @pytest.mark.parametrize("start", ["", "".join(f"data: {json.dumps(event)}\n\n" for event in say("Hel", None)[:1])])
-def test_an_error_of_llama_cpp_in_a_stream_is_no_end_of_the_reply(connect, start):
+def test_an_error_in_a_stream_of_llama_cpp_fails_the_request(connect, start):
     failure = json.dumps(
         {"code": 400, "message": "exceeds the available context size", "type": "invalid_request_error"}
     )

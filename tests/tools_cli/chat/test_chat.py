@@ -370,7 +370,7 @@ def test_a_question_of_a_tool_is_answered_by_number(open_chat, model, place):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", [f"/exit\r{END}", "/exit\r/exit\r"])
-def test_a_chat_that_is_ended_twice_ends_without_an_error(open_chat, keys):
+def test_ending_a_chat_twice_causes_no_error(open_chat, keys):
     chat = open_chat()
     chat.wait_for("/help")
     chat.type(keys)

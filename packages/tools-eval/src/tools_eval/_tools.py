@@ -8,6 +8,6 @@ from tools_core import Registry, Tool, Tools
 
 
 def tools_of(tools: Tools) -> list[Tool]:
-    """Return tools, of which several may share a name, as those of two packages do."""
+    """Return tools; several may have one name, as two packages may use the same."""
     sources = tools if isinstance(tools, Iterable) and not isinstance(tools, Mapping) else [tools]
     return [tool for source in sources for tool in Registry(source).all()]

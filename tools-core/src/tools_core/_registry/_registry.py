@@ -26,7 +26,7 @@ from tools_core._values._tool_call import ToolCall
 
 T = TypeVar("T")
 D = TypeVar("D")
-# What names tools: one, also a function or a class; several of them; or a mapping of names to them.
+# A tool, also as a function or a class; several of them; or a mapping of names to them.
 Tools: TypeAlias = Mapping[str, Any] | Iterable[Any] | Tool | Toolset | Callable[..., Any]
 
 
@@ -49,7 +49,7 @@ class Registry(Mapping[str, Tool]):
                 names to tools, such as another registry.
             auto: Whether the first read discovers the installed tools.
 
-        Raises: ValueError for two tools with one name; DefinitionError for what is not a tool.
+        Raises: ValueError for two tools with one name; DefinitionError for any other object.
         """
         self._auto = auto
         self._store = Store()

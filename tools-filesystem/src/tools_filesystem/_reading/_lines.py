@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 class Lines:
-    """Lines of an open file; those in UTF-16, UTF-32 or a declared encoding are converted to UTF-8 first."""
+    """Lines of an open file. UTF-16, UTF-32 and declared encodings are converted to UTF-8 first."""
 
     def __init__(self, descriptor: int, encoding: Encoding, context: Context) -> None:
         self._context = context

@@ -56,7 +56,7 @@ class EventDecoder:
     def _read(self, line: bytes) -> Iterator[JsonObject]:
         line = line.removeprefix(BOM_UTF8) if self._is_first else line
         self._is_first = False
-        if line.startswith((b"data:", b"error: {")):  # the latter by llama.cpp
+        if line.startswith((b"data:", b"error: {")):  # the second form is that of llama.cpp
             self._data.append(line.partition(b":")[2].strip())
             text = b"\n".join(self._data)
             if text.strip(b'"').upper() == b"[DONE]":

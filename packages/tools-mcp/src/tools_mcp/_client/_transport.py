@@ -32,7 +32,7 @@ _HINTS = {
     404: _NO_SERVER,
     405: _NO_SERVER,
 }
-# Variables that programs need to reach the network of a company, besides those of the SDK.
+# Variables for the network of a company, in addition to the variables that the SDK passes.
 _NETWORK = (
     *("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY"),
     *("CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE", "SSL_CERT_DIR", "SSL_CERT_FILE"),

@@ -41,8 +41,8 @@ _BRACES = re.compile(r"\{[^{}/]*,[^{}/]*\}")  # alternatives in the globs of oth
 class Rule:
     """A rule of a policy. All its conditions must hold; an empty condition always holds.
 
-    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them, and a path covers
-    what is below it. A condition on an argument that is a list or an object covers the values and names inside it, at
+    To allow, a rule must cover every path and command of the call; to deny or ask, any one of them, and a folder
+    covers its content. A condition on an argument that is a list or an object covers the values and names inside it, at
     any depth; to allow, the items of a list only.
     """
 

@@ -31,7 +31,7 @@ class Signature:
     parameters: list[inspect.Parameter]  # without `self`
     hints: Mapping[str, Any]  # of the parameters and of "return", or MISSING
     module: Mapping[str, Any]  # the names that hints may use
-    local: Mapping[str, Any]  # those of the functions and the class around it, and the variables of `def f[T](...)`
+    local: Mapping[str, Any]  # names of the functions and the class around it, and type variables of `def f[T](...)`
     types: Mapping[Any, Any]  # in place of type variables
 
     @property
